@@ -288,7 +288,7 @@ func TestCanaries(t *testing.T) {
 		c.ringed()
 		c.conversations()
 		c.processes()
-		for _, args := range [][]string{{"doctor"}, {"config"}, {"model"}, {"session"}, {"call", "model/list"}, {"call", "server/diagnostics"}} {
+		for _, args := range [][]string{{"doctor"}, {"config"}, {"model"}, {"session"}, {"doctor", "--json"}, {"config", "--json"}, {"model", "--json"}, {"session", "--json"}, {"call", "model/list"}, {"call", "server/diagnostics"}} {
 			_, out := c.outcome(args...)
 			c.clean(fmt.Sprintf("the output of lashd %q", args), out)
 		}

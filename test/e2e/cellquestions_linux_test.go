@@ -54,7 +54,7 @@ struct(code = "denied", kind = "permissionDenied", message = "tools.shell failed
 			if ran, err := os.ReadFile(filepath.Join(h.work, "ran")); string(ran) != c.ran || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the command wrote %q, %v", ran, err)
 			}
-			if out := h.lashd("session", "show", "--no-json", string(id)); !strings.Contains(out, "rlm (code cells in starlark)\n") {
+			if out := h.lashd("session", "show", string(id)); !strings.Contains(out, "rlm (code cells in starlark)\n") {
 				t.Errorf("runtime/S06 session show prints %s", out)
 			}
 			d.stop()

@@ -105,7 +105,7 @@ func TestCellsAreShown(t *testing.T) {
 		if got := cellLines(notes.String()); got != want {
 			t.Errorf("stderr has\n%s\nwant\n%s", got, want)
 		}
-		cmd = h.command("session", "show")
+		cmd = h.command("session", "show", "--json")
 		cmd.Dir = h.work
 		text, err := cmd.Output()
 		var shown struct{ Items []protocol.Item }

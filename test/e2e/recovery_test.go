@@ -147,7 +147,7 @@ func TestLostData(t *testing.T) {
 			w.wants(1, "lost its newest commits", "doctor")
 		}
 		w.wants(0, "acknowledged", "doctor", "--fix")
-		w.wants(0, `"healthy":true`, "doctor")
+		w.wants(0, `"healthy":true`, "doctor", "--json")
 		w.serve()
 		if got := ask[protocol.StatusResult](w.dial(""), "server/status", protocol.Empty{}); got.Store != "ok" {
 			t.Errorf("after the acknowledgement: %+v", got)

@@ -45,16 +45,7 @@ func PrintJSON(v any) error {
 	return err
 }
 
-// InJSON is the flag --json of commands that print a table or JSON.
+// InJSON is the flag --json of commands that otherwise print text for people.
 type InJSON struct {
-	JSON *bool `help:"Print JSON (default unless stdout is a terminal)." negatable:""`
-}
-
-// WantsJSON reports whether to print JSON: as the flag says, else unless stdout is
-// a terminal.
-func (j InJSON) WantsJSON() bool {
-	if j.JSON != nil {
-		return *j.JSON
-	}
-	return !Terminal(os.Stdout)
+	JSON bool `help:"Print JSON."`
 }

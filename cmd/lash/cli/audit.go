@@ -55,7 +55,7 @@ func (c auditCommand) Run(ctx context.Context, e *daemon.Environment) error {
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b protocol.AuditEntry) int { return cmp.Compare(a.AtMs, b.AtMs) })
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(entries)
 	}
 	return table(auditRows(entries))
@@ -155,7 +155,7 @@ func (c auditCommand) verify(ctx context.Context, l *daemon.Link, sessions []pro
 
 // print prints the results of --verify.
 func (c auditCommand) print(results []verified) error {
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(results)
 	}
 	rows := [][]string{{"SESSION", "EVENTS", "LOG"}}

@@ -50,7 +50,7 @@ func TestAudit(t *testing.T) {
 		"outside echo mine|client  |A client made the call itself.",
 	}
 	var got []protocol.AuditEntry
-	if err := json.Unmarshal([]byte(p.run("audit", id).out), &got); err != nil || len(got) != len(want) {
+	if err := json.Unmarshal([]byte(p.run("audit", "--json", id).out), &got); err != nil || len(got) != len(want) {
 		t.Fatalf("part11/5 the audit has %d records, want %d: %v\n%+v", len(got), len(want), err, got)
 	}
 	for i, a := range got {
@@ -67,7 +67,7 @@ func TestAudit(t *testing.T) {
 	}
 	t.Run("part11/5 records are filtered by kind and time, and paged", func(t *testing.T) {
 		for args, n := range map[string]int{"--kind refused": 3, "--kind outside": 3, "--kind allowed": 1, "--since 1h": 7, "--since 1ns": 0} {
-			if err := json.Unmarshal([]byte(p.run(append([]string{"audit"}, strings.Fields(args)...)...).out), &got); err != nil || len(got) != n {
+			if err := json.Unmarshal([]byte(p.run(append([]string{"audit", "--json"}, strings.Fields(args)...)...).out), &got); err != nil || len(got) != n {
 				t.Errorf("%s lists %d records, want %d: %v", args, len(got), n, err)
 			}
 		}
@@ -87,7 +87,7 @@ func TestAudit(t *testing.T) {
 		}
 	})
 	t.Run("part11/5 a table for people says where a call ran and who decided", func(t *testing.T) {
-		out := p.run("audit", "--no-json", id).out
+		out := p.run("audit", id).out
 		for _, text := range []string{"echo ruled", "outside", "of the session decides.", "denied by ", "in the sandbox (workspace)", "allowed once by "} {
 			if !strings.Contains(out, text) {
 				t.Errorf("it lacks %q:\n%s", text, out)
@@ -110,10 +110,10 @@ func TestAudit(t *testing.T) {
 		}
 	})
 	t.Run("part11/5 a changed record is found", func(t *testing.T) {
-		p.want(0, "complete and unchanged", "", "audit", "--verify", "--no-json")
+		p.want(0, "complete and unchanged", "", "audit", "--verify")
 		p.stop()
 		p.swap("echo never", "echo lying")
-		p.want(console.ExitFailed, "the log is broken at event", "logs are damaged", "audit", "--verify", "--no-json")
+		p.want(console.ExitFailed, "the log is broken at event", "logs are damaged", "audit", "--verify")
 	})
 }
 
@@ -131,6 +131,6 @@ func TestRefusedHostsInText(t *testing.T) {
 		const why = " (no rule allows it, and the call did not name it)"
 		p.want(0, "done\n", "  [The sandbox refused a.example.com"+why+", b.example.com:81"+why+". To allow: lash rules add allow host 'a.example.com'; lash rules add allow host 'b.example.com:81']\n",
 			"run", "--session", string(made.SessionID), "go")
-		p.want(0, "The sandbox refused a.example.com, b.example.com:81", "", "audit", "--no-json", string(made.SessionID))
+		p.want(0, "The sandbox refused a.example.com, b.example.com:81", "", "audit", string(made.SessionID))
 	})
 }

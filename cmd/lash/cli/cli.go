@@ -31,8 +31,8 @@ To start:
 
 Commands start the daemon, lashd, if they need it. Only tail, doctor and config never start it.
 
-Results go to stdout; progress, logs and errors go to stderr. Lists are tables on a terminal and JSON otherwise; --json and
---no-json override this. You can shorten the id of a session, turn or task to any unique prefix.
+Results go to stdout; progress, logs and errors go to stderr. Lists are tables; --json prints JSON instead. You can shorten the
+id of a session, turn or task to any unique prefix.
 
 Exit codes:
   0  success

@@ -256,7 +256,7 @@ func TestMovedDatabaseStopsTheDaemon(t *testing.T) {
 	if err := os.Rename(db+".moved", db); err != nil {
 		t.Fatal(err)
 	}
-	if r := p.want(0, "hi", "", "session", "--no-json"); strings.Count(r.out, "\n") != 2 {
+	if r := p.want(0, "hi", "", "session"); strings.Count(r.out, "\n") != 2 {
 		t.Errorf("after the file was restored, the sessions are %q, want one", r.out)
 	}
 }
@@ -264,7 +264,7 @@ func TestMovedDatabaseStopsTheDaemon(t *testing.T) {
 func TestSessionColumns(t *testing.T) {
 	p := newPlace(t)
 	p.session()
-	lines := strings.Split(p.run("session", "list", "--no-json").out, "\n")
+	lines := strings.Split(p.run("session", "list").out, "\n")
 	for _, column := range []struct{ head, value string }{
 		{"STATE", "idle"}, {"AGE", "0s"}, {"MODEL", "scripted"}, {"DIRECTORY", p.work[:20]}, {"TITLE", "hi"},
 	} {

@@ -24,7 +24,7 @@ The daemon reads config.toml when it starts. If the file has changed since then,
 
 Exit codes: 0 valid, or no config.toml; 1 errors, or the named file does not exist.
 
-Example: lash config --no-json`
+Example: lash config`
 }
 
 // Run checks the file. The output and the exit code are those of lashd config.
@@ -33,9 +33,9 @@ func (c configCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"--home", e.Home, "--socket", e.Socket, "config", "--no-json"}
-	if c.WantsJSON() {
-		args[len(args)-1] = "--json"
+	args := []string{"--home", e.Home, "--socket", e.Socket, "config"}
+	if c.JSON {
+		args = append(args, "--json")
 	}
 	if c.File != "" {
 		args = append(args, "--", c.File)

@@ -49,7 +49,7 @@ func TestAnotherRuntimeDirectory(t *testing.T) {
 	in("second")
 	p.want(0, id, "", "session")
 	p.want(0, `"pid":`, "", "call", "server/status")
-	r := p.want(0, `"sessions":1`, "", "doctor")
+	r := p.want(0, `"sessions":1`, "", "doctor", "--json")
 	if p.holder() != pid || strings.Contains(r.out, "not running") {
 		t.Errorf("daemon pid %d before, %d after; doctor prints %s", pid, p.holder(), r.out)
 	}

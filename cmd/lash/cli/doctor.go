@@ -43,7 +43,7 @@ To recover the data instead, read docs/recovery.md first.
 Exit codes: 0 no problems, 1 a problem, or a check that could not run.
 
 Examples:
-  lash doctor --no-json
+  lash doctor
   lash doctor --fix`
 }
 
@@ -55,7 +55,7 @@ const stopDaemon = "stop the daemon: lash call shutdown '{\"daemon\":true}'"
 func (c doctorCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	d := &diagnosis.Diagnosis{Version: daemon.Version, DataDir: e.Home, Healthy: true}
 	examine(ctx, d, e, c.Fix)
-	if err := d.Print(c.WantsJSON()); err != nil {
+	if err := d.Print(c.JSON); err != nil {
 		return err
 	}
 	return d.Result()

@@ -159,7 +159,7 @@ func checkDiagnosis(t *testing.T, p *place, id, detail, remedy string) {
 	if remedy != "" {
 		code, word = console.ExitFailed, "WRONG"
 	}
-	r := p.want(code, "", "", "doctor")
+	r := p.want(code, "", "", "doctor", "--json")
 	var d diagnosis.Diagnosis
 	if err := json.Unmarshal([]byte(r.out), &d); err != nil {
 		t.Fatalf("doctor prints %q, %v; want JSON", r.out, err)
@@ -171,7 +171,7 @@ func checkDiagnosis(t *testing.T, p *place, id, detail, remedy string) {
 	if !found || d.Healthy != (remedy == "") {
 		t.Errorf("doctor prints %s; want %s: %q, %q", r.out, id, detail, remedy)
 	}
-	p.want(code, word, "", "doctor", "--no-json")
+	p.want(code, word, "", "doctor")
 }
 
 func TestDirectoriesInPlaceOfFiles(t *testing.T) {
@@ -216,7 +216,7 @@ func TestRejectedParamsInPlainWords(t *testing.T) {
 func TestDoctorNamesTheContainment(t *testing.T) {
 	p := newPlace(t)
 	p.session()
-	if r := p.want(0, `"id":"containment","ok":true`, "", "doctor"); !strings.Contains(r.out, `"detail":"supervisors`) && !strings.Contains(r.out, `"detail":"process groups"`) {
+	if r := p.want(0, `"id":"containment","ok":true`, "", "doctor", "--json"); !strings.Contains(r.out, `"detail":"supervisors`) && !strings.Contains(r.out, `"detail":"process groups"`) {
 		t.Errorf("outside/10 doctor prints %s", r.out)
 	}
 }
@@ -258,7 +258,7 @@ func TestNewerSchemaIsNotTouched(t *testing.T) {
 
 func TestMissingConfig(t *testing.T) {
 	p := newPlace(t)
-	p.want(0, `"problems":[]`, "", "config")
+	p.want(0, `"problems":[]`, "", "config", "--json")
 	p.want(console.ExitFailed, "", "none.toml: no such file", "config", "none.toml")
 }
 
@@ -267,7 +267,7 @@ func TestConfigChangedAfterTheDaemonStarted(t *testing.T) {
 	p.session()
 	stale := func(want bool) {
 		t.Helper()
-		for _, r := range []result{p.want(0, "", "", "doctor", "--no-json"), p.want(0, "", "", "config")} {
+		for _, r := range []result{p.want(0, "", "", "doctor"), p.want(0, "", "", "config")} {
 			said := r.out + r.err
 			if got := strings.Contains(said, "changed after the daemon started"); got != want || got != strings.Contains(said, `restart the daemon to apply it`) {
 				t.Errorf("stderr %q, want a note about a change: %t", said, want)

@@ -13,7 +13,7 @@ func TestDrivers(t *testing.T) {
 		p := newPlace(t)
 		p.want(1, "", "lash: unknown driver \"rml\"; did you mean \"rlm\"? (known drivers: rlm, standard) (driverNotFound)\n", "run", "--driver", "rml", "hi")
 		p.want(1, "", "unknown driver \"code\" (known drivers: rlm, standard) (driverNotFound)", "call", "session/new", `{"cwd":"/","driver":"code"}`)
-		p.want(0, "[]", "", "session", "list")
+		p.want(0, "[]", "", "session", "list", "--json")
 	})
 
 	t.Run("issue/19 a session keeps its driver", func(t *testing.T) {
@@ -27,17 +27,17 @@ func TestDrivers(t *testing.T) {
 	t.Run("issue/19 session show tells the driver, and session list does if one is not the standard driver", func(t *testing.T) {
 		p := newPlace(t)
 		p.session()
-		if r := p.want(0, "MODEL", "", "session", "list", "--no-json"); strings.Contains(r.out, "DRIVER") {
+		if r := p.want(0, "MODEL", "", "session", "list"); strings.Contains(r.out, "DRIVER") {
 			t.Errorf("with standard sessions only, the list has the column DRIVER: %s", r.out)
 		}
-		p.want(0, "driver     standard\n", "", "session", "show", "--no-json")
+		p.want(0, "driver     standard\n", "", "session", "show")
 		p.want(0, `"driver":"rlm"`, "", "call", "session/new", `{"cwd":"`+p.work+`","driver":"rlm"}`)
-		lines := strings.Split(p.run("session", "list", "--no-json").out, "\n")
+		lines := strings.Split(p.run("session", "list").out, "\n")
 		at := strings.Index(lines[0], "DRIVER")
 		if at < 0 || !strings.HasPrefix(lines[1][at:], "rlm ") || !strings.HasPrefix(lines[2][at:], "standard ") {
 			t.Errorf("the list is %q, want the drivers rlm and standard below DRIVER", lines)
 		}
-		p.want(0, "driver     rlm\n", "", "session", "show", "--no-json")
+		p.want(0, "driver     rlm\n", "", "session", "show")
 	})
 
 	t.Run("issue/19 the status lists the drivers with a sentence each, and says which one is the default", func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestDrivers(t *testing.T) {
 	t.Run("issue/19 a config.toml with an unknown driver is reported at its line, and the daemon does not start", func(t *testing.T) {
 		p := newPlace(t)
 		p.write("config.toml", "script = \"script.json\"\n\ndriver = \"rml\"\n")
-		p.want(1, `line 3: driver is "rml"; it must be rlm or standard; did you mean rlm?`, "", "config", "--no-json")
+		p.want(1, `line 3: driver is "rml"; it must be rlm or standard; did you mean rlm?`, "", "config")
 		p.want(console.ExitNoDaemon, "", `line 3: driver is "rml"; it must be rlm or standard; did you mean rlm?`, "run", "hi")
 	})
 }

@@ -67,7 +67,7 @@ func TestKeyring(t *testing.T) {
 		}
 		ring.Lock()
 		soon(t, "the start of the daemon", func() { p.want(0, "", "", "call", "ping") })
-		soon(t, "the list of models", func() { p.want(0, "anthropic/", "", "model", "--no-json") })
+		soon(t, "the list of models", func() { p.want(0, "anthropic/", "", "model") })
 		soon(t, "the turn", func() {
 			p.want(console.ExitFailed, "", "unlock the keyring, or run lash login anthropic", "run", "hi")
 		})

@@ -65,7 +65,7 @@ func TestLogin(t *testing.T) {
 				t.Errorf("%q, want %q", r.err, way)
 			}
 		}
-		p.want(console.ExitFailed, "no model is set up", "", "doctor", "--no-json")
+		p.want(console.ExitFailed, "no model is set up", "", "doctor")
 	})
 	pid := p.holder()
 	t.Run("issue/18 a key that the server refuses is not stored", func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestLogin(t *testing.T) {
 		if p.holder() != pid {
 			t.Error("the daemon was restarted")
 		}
-		p.want(0, "anthropic/", "", "model", "--no-json")
+		p.want(0, "anthropic/", "", "model")
 	})
 	t.Run("issue/18 a daemon that starts later reads the stored key", func(t *testing.T) {
 		p.kill()
@@ -220,7 +220,7 @@ func TestLocalServersAreOffered(t *testing.T) {
 	})
 	t.Run("issue/18 it is used after a person chose it", func(t *testing.T) {
 		p.want(0, "new sessions use ollama/qwen3:8b", "", "model", "use", "ollama/qwen3:8b")
-		p.want(0, "ollama/qwen3:8b", "Ollama runs at "+server.URL+"/v1 with qwen3:8b, llama", "model", "list", "--no-json")
+		p.want(0, "ollama/qwen3:8b", "Ollama runs at "+server.URL+"/v1 with qwen3:8b, llama", "model", "list")
 	})
 }
 

@@ -140,7 +140,7 @@ func TestLoginToChatGPT(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		p.want(0, "ok\n", "", "run", "hi")
-		p.want(0, "chatgpt/gpt-5.6-sol", "", "model", "--no-json")
+		p.want(0, "chatgpt/gpt-5.6-sol", "", "model")
 		if p.holder() != pid {
 			t.Error("the daemon was restarted")
 		}

@@ -56,7 +56,7 @@ func (c modelListCommand) Run(ctx context.Context, e *daemon.Environment) error 
 	if err := l.Call(ctx, "model/list", nil, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r.Data)
 	}
 	if err := table(modelRows(r.Data)); err != nil {

@@ -54,7 +54,7 @@ func (c modelProvidersCommand) Run(ctx context.Context, e *daemon.Environment) e
 		i := slices.IndexFunc(infos, func(p providerInfo) bool { return p.Name == l.Name })
 		infos[i].Models = l.Models
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(infos)
 	}
 	rows := [][]string{{"PROVIDER", "TITLE", "KEY", "ADDRESS", "MODELS"}}

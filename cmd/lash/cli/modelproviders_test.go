@@ -60,7 +60,7 @@ func TestModelProviders(t *testing.T) {
 			}
 		})
 	}
-	t.Run("issue/18 the table has the same", func(t *testing.T) { p.want(0, "Anthropic", "", "model", "providers", "--no-json") })
+	t.Run("issue/18 the table has the same", func(t *testing.T) { p.want(0, "Anthropic", "", "model", "providers") })
 }
 
 func TestLoginBaseURL(t *testing.T) {

@@ -27,7 +27,7 @@ func TestPermissionsPage(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^    lash (rules [^#\n]*)(?:# (.*))?$`).FindAllStringSubmatch(string(page), -1) {
 		command, want := strings.TrimSpace(m[1]), m[2]
 		t.Run("issue/20-3 this command works: lash "+command, func(t *testing.T) {
-			r := p.run(append(shellWords(command), "--no-json")...)
+			r := p.run(shellWords(command)...)
 			if r.code != 0 {
 				t.Fatalf("%+v", r)
 			}
@@ -53,7 +53,7 @@ func TestRulesInFiles(t *testing.T) {
 	p := newPlace(t)
 	test := func(t *testing.T, want string, command ...string) {
 		t.Helper()
-		if r := p.run(append([]string{"rules", "test", "--no-json"}, command...)...); !strings.Contains(r.out, want) {
+		if r := p.run(append([]string{"rules", "test"}, command...)...); !strings.Contains(r.out, want) {
 			t.Errorf("%q: %+v, want %q", command, r, want)
 		}
 	}
@@ -62,12 +62,12 @@ func TestRulesInFiles(t *testing.T) {
 		test(t, "Decision:  a", "git push") // allow or ask
 		p.write("config.toml", before)
 		test(t, "Reason:    The rule `deny command git push` of the user decides.\n", "git push")
-		p.want(0, "added: ask path it's", "", "rules", "add", "--no-json", "--user", "ask", "path", "it's")
+		p.want(0, "added: ask path it's", "", "rules", "add", "--user", "ask", "path", "it's")
 		text, err := os.ReadFile(p.home + "/config.toml")
 		if want := before + "\n[[rules]]\naction = 'ask'\npath = \"it's\"\n"; err != nil || string(text) != want {
 			t.Errorf("%v\n%s\nwant\n%s", err, text, want)
 		}
-		p.want(0, "removed: deny command git push", "", "rules", "remove", "--no-json", "deny", "command", "git", "push")
+		p.want(0, "removed: deny command git push", "", "rules", "remove", "deny", "command", "git", "push")
 		text, err = os.ReadFile(p.home + "/config.toml")
 		want := "script = \"script.json\" # mine\n\n# about rules\n# about undo\n[undo]\nbudget_mib = 9\n\n[[rules]]\naction = 'ask'\npath = \"it's\"\n"
 		if err != nil || string(text) != want {
@@ -77,7 +77,7 @@ func TestRulesInFiles(t *testing.T) {
 	})
 	t.Run("issue/20-3 of a line with several commands, each that decides is named with its rule", func(t *testing.T) {
 		for _, words := range []string{"allow command one", "allow command two", "deny command three", "deny command four"} {
-			p.want(0, "added", "", append([]string{"rules", "add", "--no-json"}, strings.Fields(words)...)...)
+			p.want(0, "added", "", append([]string{"rules", "add"}, strings.Fields(words)...)...)
 		}
 		test(t, "Decision:  a", "one a && two") // allow or ask
 		const denied = "Reason:    The rule `deny command three` of the workspace decides.\nRule:      deny command three (workspace)\n" +
@@ -89,7 +89,7 @@ func TestRulesInFiles(t *testing.T) {
 		test(t, "Decision:  deny", "git push")
 		p.write("config.toml", "no\n")
 		test(t, "Decision:  deny", "git push")
-		if r := p.run("rules", "list", "--no-json"); !strings.Contains(r.err, "The rules from before the error apply.") {
+		if r := p.run("rules", "list"); !strings.Contains(r.err, "The rules from before the error apply.") {
 			t.Errorf("%+v", r)
 		}
 		p.want(1, "", "was not changed", "rules", "add", "--user", "deny", "command", "x")
@@ -107,12 +107,12 @@ func TestRulesInFiles(t *testing.T) {
 		write("[[rules]]\naction = 'allow'\ncommand = 'ls'\n[[rules]]\naction = 'deny'\nhost = 'example.com'\n")
 		test(t, "Decision:  ask\nReason:    The rule `ask command ls` of the file .agents/rules.toml decides.\n", "ls")
 		test(t, "Decision:  deny\nReason:    The rule `deny host example.com` of the file .agents/rules.toml decides.\n", "ls", "--host", "example.com")
-		if r := p.run("rules", "list", "--no-json"); !strings.Contains(r.err, "is treated as ask") {
+		if r := p.run("rules", "list"); !strings.Contains(r.err, "is treated as ask") {
 			t.Errorf("%+v", r)
 		}
 		write("[[rules\n")
 		test(t, "Decision:  ask\nReason:    The rule `ask tool *` of the file .agents/rules.toml, which has an error, decides.\n", "true")
-		if r := p.run("rules", "list", "--no-json"); !strings.Contains(r.err, "line 1 is not valid") {
+		if r := p.run("rules", "list"); !strings.Contains(r.err, "line 1 is not valid") {
 			t.Errorf("%+v", r)
 		}
 	})

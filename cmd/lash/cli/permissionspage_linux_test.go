@@ -126,12 +126,12 @@ var pageExamples = map[string]func(t *testing.T, p *place){
 		}
 	},
 	"[[rules]]\naction = \"deny\"\ncommand = \"terraform apply\"": func(t *testing.T, p *place) {
-		p.want(0, "Reason:    The rule `deny command terraform apply` of the user decides.\n", "", "rules", "test", "--no-json", "terraform apply -auto-approve")
-		p.want(0, "Decision:  allow\n", "", "rules", "test", "--no-json", "terraform plan")
+		p.want(0, "Reason:    The rule `deny command terraform apply` of the user decides.\n", "", "rules", "test", "terraform apply -auto-approve")
+		p.want(0, "Decision:  allow\n", "", "rules", "test", "terraform plan")
 	},
 	"[[rules]]\nhost = \"registry.npmjs.org\"\naction = \"allow\"": func(t *testing.T, p *place) {
 		p.want(0, "done\n", "", "run", "install")
-		p.want(0, "Decision:  ask\n", "", "rules", "test", "--no-json", "--host", "example.com", "npm ci")
+		p.want(0, "Decision:  ask\n", "", "rules", "test", "--host", "example.com", "npm ci")
 	},
 	`sandbox_env = ["NPM_TOKEN"]`: func(t *testing.T, p *place) {
 		p.want(0, "done\n", "", "run", "token")
@@ -205,7 +205,7 @@ func TestPermissionsPageSettings(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(p.work+"/.agents", 0o700), os.WriteFile(p.work+"/.agents/rules.toml", []byte(rule), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		p.want(0, "The rule `deny command terraform apply` of the file .agents/rules.toml decides.", "", "rules", "test", "--no-json", "terraform apply")
+		p.want(0, "The rule `deny command terraform apply` of the file .agents/rules.toml decides.", "", "rules", "test", "terraform apply")
 	})
 }
 
@@ -305,11 +305,11 @@ func (p *place) tryHosts(t *testing.T, action, pattern string, want map[string]s
 	if len(want) == 0 {
 		t.Error("the page has a pattern that no test tries")
 	}
-	p.want(0, "added", "", "rules", "add", "--no-json", action, "host", pattern)
+	p.want(0, "added", "", "rules", "add", action, "host", pattern)
 	for host, decision := range want {
-		if r := p.run("rules", "test", "--no-json", "--host", host, "true"); !strings.HasPrefix(r.out, "Decision:  "+decision+"\n") {
+		if r := p.run("rules", "test", "--host", host, "true"); !strings.HasPrefix(r.out, "Decision:  "+decision+"\n") {
 			t.Errorf("with the rule %s host %s, it says of %s %+v, want %s", action, pattern, host, r, decision)
 		}
 	}
-	p.want(0, "removed", "", "rules", "remove", "--no-json", action, "host", pattern)
+	p.want(0, "removed", "", "rules", "remove", action, "host", pattern)
 }

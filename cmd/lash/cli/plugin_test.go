@@ -26,7 +26,7 @@ func TestPluginCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := p.want(0, "", "", "plugin", "check", "--no-json", good)
+	r := p.want(0, "", "", "plugin", "check", good)
 	want := `plugin.json:1:20: warning: "skills" is for other agents and has no effect in lashd
 CONTRIBUTES   NAME                         DETAIL
 plugin        reviewer
@@ -42,11 +42,11 @@ may request   graph
 	if r.out != want {
 		t.Errorf("got\n%s\nwant\n%s", r.out, want)
 	}
-	r = p.want(console.ExitFailed, "", "", "plugin", "check", "--no-json", bad)
+	r = p.want(console.ExitFailed, "", "", "plugin", "check", bad)
 	if want := "plugin.json:2:11: unknown field \"hoks\", did you mean \"hooks\"?\nplugin.json:2:32: expected string, got number\n"; r.out != want {
 		t.Errorf("got\n%s\nwant\n%s", r.out, want)
 	}
-	r = p.want(console.ExitFailed, "", "", "plugin", "check", bad)
+	r = p.want(console.ExitFailed, "", "", "plugin", "check", "--json", bad)
 	var v struct {
 		OK       bool
 		Problems []struct {
@@ -62,7 +62,7 @@ may request   graph
 		t.Fatal(err)
 	}
 	missing := `plugin.json: warning: the program "no-such-program" is not in PATH; the plugin cannot be loaded without it`
-	p.want(0, missing, "", "plugin", "check", "--no-json", good)
+	p.want(0, missing, "", "plugin", "check", good)
 	p.want(console.ExitFailed, "", "no such file or directory", "plugin", "check", filepath.Join(p.work, "none"))
 	if r := p.want(0, "", "", "schema", "plugin"); !strings.Contains(r.out, `"title": "plugin.json"`) {
 		t.Errorf("the schema is %.200s", r.out)

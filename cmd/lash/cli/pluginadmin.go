@@ -61,7 +61,7 @@ func (c pluginListCommand) Run(ctx context.Context, e *daemon.Environment) error
 	if err := e.Ask(ctx, "plugin/list", protocol.PluginListParams{Cwd: cwd}, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r)
 	}
 	rows := [][]string{{"PLUGIN", "VERSION", "SCOPE", "STATUS", "DIRECTORY"}}
@@ -218,7 +218,7 @@ func (c pluginReloadCommand) Run(ctx context.Context, e *daemon.Environment) err
 	if err := e.Ask(ctx, "plugin/reload", p, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		err = console.PrintJSON(r)
 	} else {
 		err = printReload(r)

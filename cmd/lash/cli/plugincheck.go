@@ -46,7 +46,7 @@ hook in time, save and restore its state, and exit without leaving processes beh
 
 Exit codes: 0 the plugin can be loaded, 1 it has errors.
 
-Example: lash plugin check ~/.agents/plugins/reviewer --no-json`
+Example: lash plugin check ~/.agents/plugins/reviewer`
 }
 
 // verdict is the JSON output of plugin check. Plugin is missing if plugin.json
@@ -97,7 +97,7 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 // do not make the check fail.
 // JSON output has all problems; the tables shorten long texts.
 func (c pluginCheckCommand) print(v verdict) error {
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(v)
 	}
 	for _, p := range v.Problems {

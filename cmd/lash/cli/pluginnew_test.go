@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestPluginNew(t *testing.T) {
 			script := exec.Command("sh", "-e", "-c", "PATH="+programs+":$PATH\n"+commands)
 			script.Dir, script.Env = p.work, p.environ
 			said, err := script.CombinedOutput()
-			if err != nil || lang != "command" && !strings.Contains(string(said), `"name":"hook beforeToolCall","ok":true`) {
+			if err != nil || lang != "command" && !regexp.MustCompile(`(?m)^hook beforeToolCall +ok`).Match(said) {
 				t.Errorf("%s\n%v\n%s", commands, err, said)
 			}
 			if left, _ := filepath.Glob(filepath.Join(p.work, ".new-plugin-*")); len(left) > 0 {
@@ -150,7 +151,7 @@ func TestPluginOfTheDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := p.run("plugin", "check", "--run", ".")
+	r := p.run("plugin", "check", "--run", "--json", ".")
 	for _, check := range []string{"handshake", "hook prompt", "hook beforeToolCall", "stop"} {
 		if !strings.Contains(r.out, `"name":"`+check+`","ok":true`) {
 			t.Errorf("issue/4-9 %s: exit code %d, %s%s", check, r.code, r.out, r.err)

@@ -177,7 +177,7 @@ func (c pluginReadCommand) Run(ctx context.Context, e *daemon.Environment) error
 	if err := e.Ask(ctx, "plugin/read", protocol.PluginParams{Name: c.Name, Cwd: cwd}, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r)
 	}
 	return printRead(r)

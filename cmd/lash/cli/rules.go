@@ -83,7 +83,7 @@ func (c rulesListCommand) Run(ctx context.Context, e *daemon.Environment) error 
 	if err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r)
 	}
 	for _, problem := range r.Problems {
@@ -171,7 +171,7 @@ func (c rulesTestCommand) Run(ctx context.Context, e *daemon.Environment) error 
 	if err := l.Call(ctx, "rule/test", protocol.RuleTestParams{SessionID: l.session, Cwd: l.cwd, Tool: c.Tool, Args: c.args()}, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r)
 	}
 	rows := [][]string{{"Decision:", string(r.Decision)}, {"Reason:", r.Reason.Text}}
@@ -271,7 +271,7 @@ func (c rulesAddCommand) Run(ctx context.Context, e *daemon.Environment) error {
 
 // print prints what happened to a rule.
 func (o ofRules) print(result any, verb string, rule protocol.ListedRule) error {
-	if o.WantsJSON() {
+	if o.JSON {
 		return console.PrintJSON(result)
 	}
 	_, err := fmt.Println(console.Printable(fmt.Sprintf("%s: %s (%s, %s)", verb, ruleText(rule), rule.Level, rule.ID)))

@@ -70,7 +70,7 @@ func (c sessionListCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	if err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(sessions)
 	}
 	if more {
@@ -163,7 +163,7 @@ func (c toolCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if err := l.Call(ctx, "tool/list", protocol.SessionParams{SessionID: id}, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r.Data)
 	}
 	rows := [][]string{{"TOOL", "SOURCE", "MEMBER", "REPLAY", "TOKENS"}}

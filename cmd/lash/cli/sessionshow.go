@@ -58,7 +58,7 @@ func (c sessionShowCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	if err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(s)
 	}
 	if err := table(sessionRows(s)); err != nil {

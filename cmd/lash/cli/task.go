@@ -54,7 +54,7 @@ func (c taskListCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(all)
 	}
 	switch {
@@ -191,7 +191,7 @@ func (c taskReadCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if err := e.Ask(ctx, "task/read", protocol.TaskReadParams{TaskParams: p, Limit: 1000}, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r)
 	}
 	if err := table(taskRows([]protocol.Task{r.Task})); err != nil {

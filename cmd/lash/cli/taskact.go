@@ -51,7 +51,7 @@ func (c taskWaitCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if err := e.Ask(ctx, "task/wait", p, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		err = console.PrintJSON(r)
 	} else {
 		err = table(taskRows(append(r.Live, r.Settled...)))
@@ -124,7 +124,7 @@ func (c taskCancelCommand) Run(ctx context.Context, e *daemon.Environment) error
 	if err := e.Ask(ctx, "task/cancel", protocol.TaskCancelParams{TaskParams: p, Reason: c.Reason}, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r.Task)
 	}
 	return table(taskRows([]protocol.Task{r.Task}))

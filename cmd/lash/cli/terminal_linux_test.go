@@ -178,9 +178,9 @@ func TestTrustOnATerminal(t *testing.T) {
 	}
 	status := func(want protocol.PluginStatus) {
 		t.Helper()
-		p.want(0, `"name":"local","scope":"workspace"`, "", "plugin", "list")
+		p.want(0, `"name":"local","scope":"workspace"`, "", "plugin", "list", "--json")
 		var r protocol.PluginListResult
-		if err := json.Unmarshal([]byte(p.run("plugin", "list").out), &r); err != nil {
+		if err := json.Unmarshal([]byte(p.run("plugin", "list", "--json").out), &r); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.Data[len(r.Data)-1].Status; got != want {

@@ -48,7 +48,7 @@ func (c triggerListCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	if err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(all)
 	}
 	if len(all) == 0 {

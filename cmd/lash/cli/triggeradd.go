@@ -64,7 +64,7 @@ func (c triggerAddCommand) Run(ctx context.Context, e *daemon.Environment) error
 	if err := e.Ask(ctx, "trigger/register", p, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r.Trigger)
 	}
 	if r.Trigger.NextAtMs > 0 {

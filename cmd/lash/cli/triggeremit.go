@@ -46,7 +46,7 @@ func (c triggerEmitCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	if err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r)
 	}
 	return table(deliveries([]protocol.Occurrence{r.Occurrence}))
@@ -90,7 +90,7 @@ func (c triggerHistoryCommand) Run(ctx context.Context, e *daemon.Environment) e
 	if err := e.Ask(ctx, "trigger/history", p, &r); err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r.Data)
 	}
 	return table(deliveries(r.Data))

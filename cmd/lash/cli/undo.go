@@ -89,7 +89,7 @@ func (c sessionPointsCommand) Run(ctx context.Context, e *daemon.Environment) er
 	if err != nil {
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(points)
 	}
 	if len(points) == 0 {
@@ -184,7 +184,7 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *daemon.Environment) erro
 		}
 		return err
 	}
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r)
 	}
 	if err := c.print(r.Files); err != nil {
@@ -245,7 +245,7 @@ func newestTurn(ctx context.Context, l *daemon.Link, id protocol.SessionID) (pro
 // could not change because of conflicts.
 // An empty list prints nothing.
 func (c sessionUndoCommand) print(files []protocol.FileRewind) error {
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(files)
 	}
 	if len(files) == 0 {

@@ -26,7 +26,7 @@ func TestUndoOfATurnOrAPoint(t *testing.T) {
 	write("old\n")
 	p.want(0, "done\n", "", "run", "--allow", "change it")
 	var points []protocol.FilePoint
-	if err := json.Unmarshal([]byte(p.run("session", "points").out), &points); err != nil || len(points) != 1 {
+	if err := json.Unmarshal([]byte(p.run("session", "points", "--json").out), &points); err != nil || len(points) != 1 {
 		t.Fatal(points, err)
 	}
 	turn, point := string(points[0].TurnID), string(points[0].ID)
@@ -36,9 +36,9 @@ func TestUndoOfATurnOrAPoint(t *testing.T) {
 	p.want(0, "mode 600 to 755", "", "session", "diff", "--stat")
 
 	write("mine\n")
-	p.want(console.ExitFailed, "conflict: changedSince", "to overwrite the changes, use lash session undo --force", "session", "undo", point, "--no-json")
+	p.want(console.ExitFailed, "conflict: changedSince", "to overwrite the changes, use lash session undo --force", "session", "undo", point)
 	p.want(0, "", "", "run", "a newer session")
-	p.want(0, `"path":"script.sh"`, "", "session", "undo", "--force", turn)
+	p.want(0, `"path":"script.sh"`, "", "session", "undo", "--json", "--force", turn)
 	if text, err := os.ReadFile(file); string(text) != "old\n" {
 		t.Errorf("after the undo the file is %q, %v", text, err)
 	}

@@ -36,14 +36,14 @@ To recover the data instead, read docs/recovery.md first.
 
 Exit codes: 0 no problems, 1 a problem, or a check that could not run.
 
-Example: lashd check --no-json`
+Example: lashd check`
 }
 
 // Run checks the database and prints the results.
 func (c checkCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	s := &storeCheck{Diagnosis: &diagnosis.Diagnosis{Version: daemon.Version, DataDir: e.Home, Healthy: true}, fix: c.Fix}
 	s.lockAndOpen(ctx, e)
-	if err := s.Print(c.WantsJSON()); err != nil {
+	if err := s.Print(c.JSON); err != nil {
 		return err
 	}
 	return s.Result()

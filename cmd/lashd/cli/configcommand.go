@@ -27,7 +27,7 @@ The daemon reads config.toml when it starts. If the file has changed since then,
 
 Exit codes: 0 valid, or no config.toml; 1 errors, or the named file does not exist.
 
-Example: lashd config --no-json`
+Example: lashd config`
 }
 
 // configReport is the JSON output of lashd config. Problems is an empty list for a
@@ -54,7 +54,7 @@ func (c configCommand) Run(ctx context.Context, e *server) error {
 	if err := c.print(r); err != nil {
 		return err
 	}
-	if len(r.Problems) == 0 && !c.WantsJSON() {
+	if len(r.Problems) == 0 && !c.JSON {
 		e.Note("%s is valid", r.File)
 	}
 	if c.File == "" {
@@ -76,7 +76,7 @@ func (r configReport) read() ([]byte, error) {
 
 // print prints the problems, one per line, or the report as JSON.
 func (c configCommand) print(r configReport) error {
-	if c.WantsJSON() {
+	if c.JSON {
 		return console.PrintJSON(r)
 	}
 	for _, p := range r.Problems {
