@@ -44,7 +44,7 @@ func (p project) agent(ctx context.Context, lash, home, work string) ([]result, 
 	if err := p.configure(home); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, lash, "run", "--home", home, "--json", "do your work")
+	cmd := exec.CommandContext(ctx, lash, "run", "--home", home, "--stream-json", "do your work")
 	cmd.Dir = work
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

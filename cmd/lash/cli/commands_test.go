@@ -53,9 +53,9 @@ func TestExitCodesAndStreams(t *testing.T) {
 	}
 }
 
-func TestRunJSONPrintsOneEventPerLine(t *testing.T) {
+func TestRunStreamJSONPrintsOneEventPerLine(t *testing.T) {
 	p := newPlace(t)
-	r := p.want(0, "", "", "run", "--json", "escape")
+	r := p.want(0, "", "", "run", "--stream-json", "escape")
 	lines := strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
 	var last protocol.Event
 	for _, line := range lines {

@@ -17,7 +17,7 @@ func TestOutputWriteErrors(t *testing.T) {
 	}
 	defer full.Close()
 	for _, args := range [][]string{
-		{"run", "hi"}, {"run", "--json", "hi"}, {"session"}, {"session", "--json"}, {"tool", id}, {"completion", "bash"}, {"version"},
+		{"run", "hi"}, {"run", "--json", "hi"}, {"run", "--stream-json", "hi"}, {"session"}, {"session", "--json"}, {"tool", id}, {"completion", "bash"}, {"version"},
 		{"schema"}, {"plugin", "list", "--all"}, {"complete", "--", ""}, {"doctor"}, {"tail", id, "--after", "0"},
 	} {
 		cmd, errs := p.command(args...), new(strings.Builder)

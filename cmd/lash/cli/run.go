@@ -25,24 +25,28 @@ type runCommand struct {
 	Effort  string   `help:"Reasoning effort; the model must support it. With --session, later turns use it too." placeholder:"NAME"`
 	Driver  string   `help:"How the new session drives the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
 	Attach  []string `help:"Image, PDF document or text file to send with the prompt. Repeat the flag for more files." aliases:"image" placeholder:"FILE" sep:"none"`
-	Schema  string   `help:"File with a JSON Schema. The answer is a JSON value that matches it." placeholder:"FILE"`
+	Schema  string   `name:"output-schema" help:"File with a JSON Schema. The answer is a JSON value that matches it." placeholder:"FILE"`
 	Cwd     string   `help:"Workspace of the new session (default the current directory)." placeholder:"DIR"`
 	Sandbox string   `help:"Sandbox of the commands in the new session: readOnly or workspace, which need no questions, or fullAccess for none (default: config.toml)." enum:",readOnly,workspace,fullAccess" default:"" placeholder:"MODE"`
 	Allow   bool     `help:"Allow every tool call that needs approval."`
-	JSON    bool     `help:"Print the events of the turn as JSON lines instead of the answer."`
+	JSON    bool     `help:"Print one JSON object at the end of the turn instead of the answer." xor:"json"`
+	Stream  bool     `name:"stream-json" help:"Print the events of the turn as JSON lines instead of the answer." xor:"json"`
 }
 
 // Help is shown by --help.
 func (runCommand) Help() string {
-	return `Streams the answer to stdout. Tool calls, retries and questions go to stderr. Control characters are escaped; --json
-prints the exact text.
+	return `Streams the answer to stdout. Tool calls, retries and questions go to stderr. Control characters are escaped; --json and
+--stream-json have the exact text.
 
 If no rule allows a tool call, lash run asks you on the terminal. "Always allow" covers later calls with the same arguments in this
 workspace; for write and edit, later calls for the same file. Without a terminal, the call is denied. Approvals that subagents
 request work the same way.
 
-With --schema, stdout gets only the value, on one line, at the end of the turn. A reply that does not match the schema is shown on
+With --output-schema, stdout gets only the value, on one line, at the end of the turn. A reply that does not match the schema is shown on
 stderr as a notice, and the model is asked again, at most twice. If no reply matches, the turn fails.
+
+With --json, stdout gets one object with the answer, the outcome, the token usage and the cost, also if the turn failed. If no turn
+was started, stdout stays empty.
 
 Ctrl-C stops the turn; press it again to exit at once. If the daemon dies, lashd restarts it and the turn continues.
 
@@ -50,9 +54,9 @@ Exit codes: 0 success, 1 the turn failed or has no value of the schema, 2 wrong 
 
 Examples:
   lash run 'what does this project do?'
-  git diff | lash run --json -
+  git diff | lash run --json - | jq -r .answer
   lash run --image screenshot.png 'what is wrong here?'
-  lash run --schema city.json 'what is the capital of Switzerland?'`
+  lash run --output-schema city.json 'what is the capital of Switzerland?'`
 }
 
 // Run runs one turn and returns an error whose exit code tells scripts how it
@@ -85,25 +89,16 @@ func (c runCommand) Run(ctx context.Context, e *daemon.Environment) error {
 		return console.Exit(console.ExitUsage, err)
 	}
 	f := &follower{env: e, start: true, named: c.Session}
-	if !c.JSON {
+	if !c.Stream {
 		f.plugins = newPluginWatch()
 	}
-	t := &turnRun{follower: f, command: c, prompt: prompt, files: files, schema: schema, key: string(protocol.NewInputID()), view: newView(c.JSON), asker: newAsker()}
-	t.view.valueOnly = schema != nil
+	t := &turnRun{follower: f, command: c, prompt: prompt, files: files, schema: schema, key: string(protocol.NewInputID()), view: newView(c.Stream), asker: newAsker()}
+	t.view.silent = c.JSON || schema != nil
 	report, err := t.run(ctx)
 	if err != nil {
 		return err
 	}
-	if err := t.printValue(report); err != nil {
-		return err
-	}
-	if err := outcomeError(report); err != nil || t.asker.denied == "" {
-		if report.State == protocol.TurnFailed && f.link != nil && f.link.Stale() {
-			e.Note("config.toml changed after the daemon started; %s", daemon.FreshConfig)
-		}
-		return err
-	}
-	return console.Exit(console.ExitDenied, fmt.Errorf("a subagent's call of the tool %s was denied", t.asker.denied))
+	return t.finish(report)
 }
 
 // checkPrompt rejects an empty or oversized prompt, before a session is created

@@ -15,13 +15,13 @@ import (
 )
 
 // view shows a turn: the answer on stdout, everything else on stderr. Text that
-// arrives again after a restart of the daemon is not shown twice. With --json it
+// arrives again after a restart of the daemon is not shown twice. With --stream-json it
 // prints the events instead, and notes are few. A view belongs to one goroutine.
 type view struct {
 	json   bool // print events as JSON lines instead
 	person bool // stderr is a terminal
 
-	valueOnly bool // stdout gets the value of the turn, and no text of the model
+	silent bool // stdout gets only the result of the turn, and no streamed text
 
 	kinds map[protocol.ItemID]protocol.ItemKind // of the items that have started
 	calls map[protocol.CallID]bool              // calls of code cells that were printed
@@ -187,7 +187,7 @@ func (v *view) cellCalls(item *protocol.Item) {
 // a retried model call, the message is printed again from its start, after a note:
 // printed text cannot be taken back.
 func (v *view) text(id protocol.ItemID, offset int, piece string) {
-	if v.ended[id] || piece == "" || v.valueOnly {
+	if v.ended[id] || piece == "" || v.silent {
 		return
 	}
 	if id != v.item {
