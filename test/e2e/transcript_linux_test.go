@@ -54,7 +54,7 @@ func newTypist(t *testing.T) *typist {
 	}
 	a := &typist{home: dir, cwd: dir, wait: patience}
 	t.Cleanup(func() {
-		a.types(t, `lash call shutdown '{"daemon":true}'`)
+		a.types(t, `lash stop`)
 		for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 			if exec.Command("sh", "-c", "chmod -R u+w "+dir+" && rm -r "+dir).Run() == nil {
 				return
@@ -171,6 +171,7 @@ var plain = []struct {
 	{regexp.MustCompile(`\b(ses|trn)_[0-9a-f]{32}`), "${1}_…"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "12:00:00"},
 	{regexp.MustCompile(`\b\d+ ms\b`), "1 ms"},
+	{regexp.MustCompile(`\(pid \d+\)`), "(pid 1234)"},
 	{regexp.MustCompile(`\b\d+\.\d+s\b`), "0.001s"},
 	{regexp.MustCompile(`(?m)^((?:handshake|hook|session|stop)\b.*? ok +)\d+`), "${1}1"},
 	{regexp.MustCompile(`(?m)^(program +)\S+`), "${1}/usr/bin/…"},

@@ -72,7 +72,7 @@ func TestRelease(t *testing.T) {
 		releases.Handle("/download/"+version+"/", http.StripPrefix("/download/"+version, http.FileServer(http.Dir(dir))))
 	}
 	m := machine{t, t.TempDir()}
-	t.Cleanup(func() { m.run(`lash call shutdown '{"daemon":true}'`) })
+	t.Cleanup(func() { m.run(`lash stop`) })
 
 	t.Run("issue/21-3 the same source makes the same archive", func(t *testing.T) {
 		sums := func(dir string) string {
@@ -106,7 +106,7 @@ func TestRelease(t *testing.T) {
 	})
 	t.Run("issue/21-3 after a restart the new daemon runs, also for a lash of the old version", func(t *testing.T) {
 		m.shows("lash session", "the daemon runs lashd 0.1.0, this is 0.2.0")
-		m.run(`lash call shutdown '{"daemon":true}'`)
+		m.run(`lash stop`)
 		m.shows(".local/lib/lash/0.1.0-*/bin/lash session", "the daemon runs lashd 0.2.0, this is 0.1.0")
 	})
 	t.Run("issue/21-3 an older version is installed only if it is named", func(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"golang.org/x/term"
+
 	"lashd/internal/termtext"
 )
 
@@ -48,4 +50,15 @@ func PrintJSON(v any) error {
 // InJSON is the flag --json of commands that otherwise print text for people.
 type InJSON struct {
 	JSON bool `help:"Print JSON."`
+}
+
+// defaultColumns is the width that is assumed where the terminal tells none.
+const defaultColumns = 80
+
+// Columns returns the width of the terminal of f.
+func Columns(f *os.File) int {
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return defaultColumns
 }

@@ -72,7 +72,7 @@ func (e *Environment) hello(ctx context.Context, start bool, onEvent, onNews fun
 	}
 	if theirs := l.Daemon.ServerInfo.Version; theirs != Version && !e.Warned {
 		e.Warned = true
-		e.Note("the daemon runs lashd %s, this is %s; to restart the daemon: lash call shutdown '{\"daemon\":true}'", theirs, Version)
+		e.Note("%s", e.otherVersion(ctx, theirs))
 	}
 	return l, nil
 }
@@ -99,7 +99,6 @@ func (e *Environment) Ask(ctx context.Context, method string, params, result any
 
 const (
 	startWait  = 10 * time.Second       // limit for a started daemon to answer
-	startNote  = time.Second            // delay before a note says that the daemon is starting
 	startAgain = 300 * time.Millisecond // delay before another attempt if another process holds the lock
 )
 
@@ -121,7 +120,8 @@ func (e *Environment) Connect(ctx context.Context, start bool) (net.Conn, error)
 	}
 	waiting, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
-	defer time.AfterFunc(startNote, func() { e.Note("the daemon is starting; its log is %s", e.LogFile()) }).Stop()
+	progress := console.Begin("starting lashd; its log is "+e.LogFile(), "Ctrl-C gives up; lashd starts anyway")
+	defer progress.End()
 	conn, err = e.await(waiting, ended)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil, e.notUp()

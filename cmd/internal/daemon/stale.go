@@ -20,7 +20,7 @@ func (e *Environment) NoteStale(ctx context.Context) {
 }
 
 // FreshConfig is the advice for a daemon that uses an old config.toml.
-const FreshConfig = `restart the daemon to apply it: lash call shutdown '{"daemon":true}'`
+const FreshConfig = "restart the daemon to apply it: lash stop; the next command starts it"
 
 // Stale reports whether config.toml has changed since the daemon read it. It
 // compares the time of the file with that of the lock file, which the daemon

@@ -2,6 +2,8 @@ package diagnosis
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"text/tabwriter"
 
 	"lashd/cmd/internal/console"
@@ -37,14 +39,31 @@ func (d *Diagnosis) Print(json bool) error {
 	if json {
 		return console.PrintJSON(d)
 	}
-	w := tabwriter.NewWriter(console.Stdout, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, check := range d.Checks {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", map[bool]string{true: "ok", false: "WRONG"}[check.OK], check.ID, console.Printable(check.Detail))
 		if check.Remedy != "" {
 			fmt.Fprintf(w, "\t\tTo fix: %s\n", console.Printable(check.Remedy))
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprint(console.Stdout, painted(line))
+	}
+	return nil
+}
+
+// painted returns a line of the table with its first word in the colour of the result.
+func painted(line string) string {
+	for word, paint := range map[string]console.Paint{"ok": console.Good, "WRONG": console.Bad} {
+		if rest, ok := strings.CutPrefix(line, word+" "); ok {
+			return paint.On(os.Stdout, word) + " " + rest
+		}
+	}
+	return line
 }
 
 // Note adds a check, which has failed if err is not nil, and reports whether it

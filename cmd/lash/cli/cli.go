@@ -29,7 +29,8 @@ To start:
   lash run 'what does this project do?'     Run one turn.
   lashd demo                                See lashd recover from a crash.
 
-Commands start the daemon, lashd, if they need it. Only tail, doctor and config never start it.
+Commands start the daemon, lashd, if they need it. Only tail, status, stop, logs,
+doctor and config never start it.
 
 Results go to stdout; progress, logs and errors go to stderr. Lists are tables; --json prints JSON instead. You can shorten the
 id of a session, turn or task to any unique prefix.
@@ -71,6 +72,9 @@ type commands struct {
 	Call    callCommand    `cmd:"" help:"Call a method of the daemon and print the result."`
 	Tail    tailCommand    `cmd:"" help:"Follow the events of a session as JSON lines."`
 	Config  configCommand  `cmd:"" help:"Check config.toml."`
+	Status  statusCommand  `cmd:"" help:"Show whether lashd runs, and what it does."`
+	Stop    stopCommand    `cmd:"" help:"Stop lashd; turns continue at its next start."`
+	Logs    logsCommand    `cmd:"" help:"Print the daemon's log."`
 	Backup  backupCommand  `cmd:"" help:"Copy the stored data while turns keep running."`
 	Doctor  doctorCommand  `cmd:"" help:"Check the installation and say how to fix problems."`
 	Service serviceCommand `cmd:"" help:"Start lashd at login; see whether it runs; remove the service."`

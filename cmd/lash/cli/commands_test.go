@@ -235,11 +235,23 @@ func TestIsolatedNeedsTheDataDirectory(t *testing.T) {
 }
 
 func TestDaemonOfAnotherVersion(t *testing.T) {
-	p := newPlace(t)
-	p.environ = append(p.environ, asVersion+"=0.0.9")
-	p.session()
-	p.environ = append(p.environ, asVersion+"=")
-	p.want(0, "hello", "the daemon runs lashd 0.0.9, this is "+daemon.Version, "run", "hi")
+	for _, test := range []struct{ name, runs, installed, err string }{
+		{"an older daemon runs", "0.0.9", "", "lash: the running lashd 0.0.9 is older than lash " + daemon.Version + "; to replace it, run: lash stop (the next command starts lashd " + daemon.Version + ")\n"},
+		{"a newer daemon runs", "0.10.0", "", "lash: the running lashd 0.10.0 is newer than lash " + daemon.Version + "; to replace it, run: lash stop"},
+		{"an older lashd is installed", "0.0.9", "0.0.9", "lash: the running lashd 0.0.9 is older than lash " + daemon.Version + "; the installed lashd is 0.0.9: install lash and lashd from one release, then run: lash stop\n"},
+	} {
+		t.Run("issue/21-1 a note says which program is newer, and the remedy: "+test.name, func(t *testing.T) {
+			p := newPlace(t)
+			before := p.environ
+			p.environ = append(before, asVersion+"="+test.runs)
+			p.session()
+			p.environ = append(before, asLashdVersion+"="+test.installed)
+			if r := p.want(0, "hello", test.err, "run", "hi"); strings.Count(r.err, "\n") != 1 {
+				t.Errorf("stderr is %q, want one line", r.err)
+			}
+			p.want(0, "", "stopped lashd "+test.runs, "stop")
+		})
+	}
 }
 
 func TestMovedDatabaseStopsTheDaemon(t *testing.T) {
@@ -266,10 +278,10 @@ func TestSessionColumns(t *testing.T) {
 	p.session()
 	lines := strings.Split(p.run("session", "list").out, "\n")
 	for _, column := range []struct{ head, value string }{
-		{"STATE", "idle"}, {"AGE", "0s"}, {"MODEL", "scripted"}, {"DIRECTORY", p.work[:20]}, {"TITLE", "hi"},
+		{"STATE", "idle"}, {"CHANGED", ""}, {"MODEL", "scripted"}, {"DIRECTORY", p.work[:20]}, {"TITLE", "hi"},
 	} {
 		at := strings.Index(lines[0], column.head)
-		if at < 0 || at >= len(lines[1]) || column.head != "AGE" && !strings.HasPrefix(lines[1][at:], column.value) {
+		if at < 0 || at >= len(lines[1]) || column.head != "CHANGED" && !strings.HasPrefix(lines[1][at:], column.value) {
 			t.Errorf("below %s at %d is %q, want %q", column.head, at, lines[1], column.value)
 		}
 	}

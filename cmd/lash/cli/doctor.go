@@ -32,7 +32,7 @@ func (doctorCommand) Help() string {
 check verifies the checksum of every stored record. The checks change nothing.
 
 If the daemon is running, doctor asks the daemon and skips the full database check. For the full check, stop the daemon first:
-  lash call shutdown '{"daemon":true}'
+  lash stop
 
 --fix accepts a data loss that doctor reported. It deletes nothing:
   - If the database is older than the last one seen, --fix acknowledges that.
@@ -48,7 +48,7 @@ Examples:
 }
 
 // stopDaemon is the advice to stop a daemon that has the database open.
-const stopDaemon = "stop the daemon: lash call shutdown '{\"daemon\":true}'"
+const stopDaemon = "stop the daemon: lash stop"
 
 // Run examines the installation and prints all results, also after a failure of
 // one check.
@@ -128,7 +128,7 @@ func askDaemon(ctx context.Context, d *diagnosis.Diagnosis, e *daemon.Environmen
 	d.Daemon, d.Diagnostics = new(protocol.StatusResult), new(protocol.DiagnosticsResult)
 	err := errors.Join(l.Call(ctx, "server/status", nil, d.Daemon), l.Call(ctx, "server/diagnostics", nil, d.Diagnostics))
 	s, used := d.Daemon, d.Diagnostics
-	up := age(time.Duration(s.UptimeMs) * time.Millisecond)
+	up := span(time.Duration(s.UptimeMs) * time.Millisecond)
 	if d.Note("daemon", fmt.Sprintf("lashd %s, pid %d, up %s, %d connections, %d running turns, %d open decisions, %d MiB of memory",
 		s.Version, s.Pid, up, s.Connections, s.Running, s.Decisions, used.RSSBytes>>20), err, "see "+l.Daemon.DataDir+"/lashd.log") && s.Store != "ok" {
 		err = errors.New(s.Store)

@@ -90,7 +90,7 @@ func modelRemedy(code string) string {
 	case "invalid_base_url", "redirected", "not_found":
 		return "correct base_url in config.toml"
 	case "invalid_api_key", "unauthorized", "forbidden", "authentication_error", "invalid_key":
-		return `export a valid key, then restart the daemon: lash call shutdown '{"daemon":true}'`
+		return "export a valid key, then restart the daemon: lash stop; the next command starts it"
 	}
 	return "follow the message and try again"
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // asLashd is the environment variable that makes the test binary run as lash or lashd, by the name under which it is started. asVersion sets
-// the version that it reports.
-const asLashd, asVersion = "LASHD_TEST_MAIN", "LASHD_TEST_VERSION"
+// the version that it reports, and asLashdVersion that of lashd alone.
+const asLashd, asVersion, asLashdVersion = "LASHD_TEST_MAIN", "LASHD_TEST_VERSION", "LASHD_TEST_LASHD_VERSION"
 
 // programs is the directory with the names lash and lashd of the test binary.
 var programs string
@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 	}
 	if filepath.Base(os.Args[0]) == program {
 		os.Exit(Main(os.Args[1:]))
+	}
+	if v := os.Getenv(asLashdVersion); v != "" {
+		daemon.Version = v
 	}
 	os.Exit(lashd.Main(os.Args[1:]))
 }

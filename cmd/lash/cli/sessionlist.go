@@ -4,38 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
 	"lashd/engine/driver/standard"
 	"lashd/rpc/protocol"
 )
-
-// table prints rows in aligned columns, without trailing spaces. Each cell must be
-// a single line. The first row is usually the header.
-func table(rows [][]string) error {
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			if i > 0 {
-				fmt.Fprint(w, "\t")
-			}
-			fmt.Fprint(w, cell)
-		}
-		fmt.Fprintln(w)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		fmt.Fprintln(console.Stdout, strings.TrimRight(line, " \n"))
-	}
-	return nil
-}
 
 // sessionCommand implements lash session, without chat and run, which work in
 // sessions.
@@ -57,7 +31,7 @@ type sessionListCommand struct {
 
 // Help is shown by --help.
 func (sessionListCommand) Help() string {
-	return `STATE is idle, running, or requiresAction if a decision waits for you. AGE is the time since the last change. DRIVER appears
+	return `STATE is idle, running, or requiresAction if a decision waits for you. CHANGED is the time of the last change. DRIVER appears
 if a session has another one than standard.
 
 Example: lash session list --json`
@@ -90,9 +64,9 @@ func listRows(sessions []protocol.Session) [][]string {
 		}
 		return cells
 	}
-	rows := [][]string{row("SESSION", "STATE", "AGE", "TURNS", "MODEL", "DRIVER", "DIRECTORY", "TITLE")}
+	rows := [][]string{row("SESSION", "STATE", "CHANGED", "TURNS", "MODEL", "DRIVER", "DIRECTORY", "TITLE")}
 	for _, s := range sessions {
-		rows = append(rows, row(string(s.ID), string(s.State), age(time.Since(time.UnixMilli(s.UpdatedAtMs))), fmt.Sprint(s.TurnIndex),
+		rows = append(rows, row(string(s.ID), string(s.State), moment(s.UpdatedAtMs), fmt.Sprint(s.TurnIndex),
 			console.OneLine(s.Config.Model.ID, 30), console.OneLine(s.Config.Driver, 20), console.OneLine(s.Cwd, 60), console.OneLine(s.Title, 60)))
 	}
 	return rows
@@ -117,20 +91,6 @@ func (c sessionListCommand) sessions(ctx context.Context, e *daemon.Environment)
 			return all, cursor != "", nil
 		}
 	}
-}
-
-// age formats a duration in its largest unit, such as "5m". Negative durations,
-// from a changed clock, are "0s".
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
 // toolCommand implements lash tool, which shows what the model of a session has

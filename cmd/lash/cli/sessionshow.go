@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
@@ -108,7 +107,7 @@ func sessionRows(s shownSession) [][]string {
 		{"model", console.OneLine(of.Config.Model.ID, 60)},
 		{"driver", driverLine(s)},
 		{"created", moment(of.CreatedAtMs)},
-		{"changed", age(time.Since(time.UnixMilli(of.UpdatedAtMs))) + " ago"},
+		{"changed", moment(of.UpdatedAtMs)},
 		{"turns", fmt.Sprint(of.TurnIndex)},
 		{"tokens", tokens(s.Usage.Total)},
 	}

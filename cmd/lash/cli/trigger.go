@@ -5,7 +5,6 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
@@ -111,15 +110,6 @@ func when(s protocol.TriggerSource) string {
 		return console.OneLine(filepath.Join(s.File.Dir, s.File.Glob), 60)
 	}
 	return console.OneLine(strings.TrimSpace(s.Type+" "+s.Key), 40)
-}
-
-// moment formats a time in milliseconds since 1970 in the local time zone, to the
-// minute; 0 is "-".
-func moment(ms int64) string {
-	if ms == 0 {
-		return "-"
-	}
-	return time.UnixMilli(ms).Format("2006-01-02 15:04")
 }
 
 // target returns the TARGET column of a trigger: the session to wake, or the

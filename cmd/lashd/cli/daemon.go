@@ -300,7 +300,7 @@ type serveCommand struct{}
 // Help is shown by --help.
 func (serveCommand) Help() string {
 	return `You rarely need this command: other commands start a daemon in the background, which logs to lashd.log in the data
-directory. lash call shutdown '{"daemon":true}' stops it.
+directory. lash stop stops it.
 
 In the foreground, the daemon logs to stderr. SIGINT or SIGTERM stops it within seconds, and turns continue at the next start.
 

@@ -16,6 +16,6 @@ func notSetAtStart(started time.Time) func(name string, variables []string) stri
 			return "run lash login " + name
 		}
 		return fmt.Sprintf(`%s was not set when the daemon started (%s). Export it and use lash run or lash chat in the same shell; `+
-			`both pass the key to the daemon. For another model server, set base_url in config.toml and restart the daemon: lash call shutdown '{"daemon":true}'`, strings.Join(variables, " or "), started.Format(time.DateTime))
+			`both pass the key to the daemon. For another model server, set base_url in config.toml and restart the daemon with lash stop`, strings.Join(variables, " or "), started.Format(time.DateTime))
 	}
 }

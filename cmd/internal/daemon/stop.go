@@ -1,0 +1,34 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lashd/cmd/internal/console"
+	"lashd/rpc/protocol"
+)
+
+const (
+	stopWait = time.Minute           // limit for a daemon to exit
+	stopPoll = 50 * time.Millisecond // pause between two looks at its lock
+)
+
+// Stop stops the daemon that the link leads to and waits until it has exited. Turns that run continue at the next start.
+func (e *Environment) Stop(ctx context.Context, l *Link, pid int) error {
+	if err := l.Call(ctx, "shutdown", protocol.ShutdownParams{Daemon: true}, nil); err != nil {
+		return err
+	}
+	progress := console.Begin(fmt.Sprintf("waiting until lashd (pid %d) has stopped", pid), "Ctrl-C leaves; it stops anyway")
+	defer progress.End()
+	ctx, cancel := context.WithTimeoutCause(ctx, stopWait, fmt.Errorf("lashd (pid %d) still runs after %s; its log is %s. To end it at once: kill -9 %d; no turn is lost", pid, stopWait, e.LogFile(), pid))
+	defer cancel()
+	for e.holder() != nil {
+		select {
+		case <-time.After(stopPoll):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
