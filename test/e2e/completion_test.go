@@ -15,7 +15,7 @@ func TestCompletion(t *testing.T) {
 	p := w.dial("")
 	id := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: w.work, Title: "a title"}).SessionID
 	for _, c := range []struct{ words, want string }{
-		{"plugin tr", "trust"}, {"plugin t", "trust"}, {"run --sess", "--session"}, {"--home x plugin list --j", "--json"}, {"nothing such", ""},
+		{"plugin tr", "trust"}, {"stat", "status"}, {"session ren", "rename"}, {"run --stream", "--stream-json"}, {"plugin t", "trust"}, {"run --sess", "--session"}, {"--home x plugin list --j", "--json"}, {"nothing such", ""},
 		{"tail s", string(id)}, {"chat " + string(id)[:8], string(id)}, {"run --session ", string(id)}, {"complet", "completion"}, {"run --model x", ""},
 		{"plugin new --lang ", "python ts go command"}, {"completion z", "zsh"}, {"session delete s", string(id)}, {"call queue/l", "queue/list"}, {"--log w", "warn"}, {"plugin new --lang go --log ", "debug info warn error"},
 	} {

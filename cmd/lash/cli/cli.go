@@ -58,7 +58,7 @@ type commands struct {
 	daemon.Globals
 	Chat    chatCommand    `cmd:"" help:"Chat with an agent in the terminal."`
 	Run     runCommand     `cmd:"" help:"Run one turn and print the answer."`
-	Session sessionCommand `cmd:"" help:"List, show and delete sessions; show and undo their file changes."`
+	Session sessionCommand `cmd:"" help:"List, find, show, copy and delete sessions; show and undo their file changes."`
 	Task    taskCommand    `cmd:"" help:"List, follow, signal and cancel background tasks."`
 	Trigger triggerCommand `cmd:"" help:"Manage triggers, which start work on a schedule, on file changes or on events."`
 	Plugin  pluginCommand  `cmd:"" help:"Manage, write and test plugins."`

@@ -16,6 +16,9 @@ import (
 type sessionCommand struct {
 	List   sessionListCommand   `cmd:"" default:"withargs" help:"List sessions, newest first (default)."`
 	Show   sessionShowCommand   `cmd:"" help:"Show a session and its newest messages."`
+	Search sessionSearchCommand `cmd:"" help:"Find messages and titles by their words."`
+	Rename sessionRenameCommand `cmd:"" help:"Set the title of a session."`
+	Fork   sessionForkCommand   `cmd:"" help:"Copy a session, up to a turn."`
 	Points sessionPointsCommand `cmd:"" help:"List the file points of a session."`
 	Diff   sessionDiffCommand   `cmd:"" help:"Show the file changes of a session or a turn."`
 	Undo   sessionUndoCommand   `cmd:"" help:"Restore files to their contents before a turn."`
