@@ -12,22 +12,23 @@ var projects = []project{
 
 	{
 		name: "vitest",
-		get: `npm create -y vite@6 . -- --template vanilla-ts >/dev/null && npm install --silent && npm install --silent -D vitest@3 prettier@3
+		get: `npm create -y vite@6 . -- --template vanilla-ts >/dev/null && npm install --silent --cache .npm --omit-lockfile-registry-resolved=false && npm install --silent --cache .npm --omit-lockfile-registry-resolved=false -D vitest@3 prettier@3
 cat > src/counter.test.ts <<'END'
 import { expect, it } from "vitest";
 it("adds", () => expect(1 + 1).toBe(2));
-END`,
-		commands: append([]string{"npx vitest run", "npx tsc --noEmit", "npm run build", "npx prettier --write src >/dev/null"}, gitWork...),
+END
+rm -rf node_modules && echo .npm >> .gitignore`,
+		commands: append([]string{npmInstall, "npx vitest run", "npx tsc --noEmit", "npm run build", "npx prettier --write src >/dev/null"}, gitWork...),
 	},
 	npmPackage("minimist", "minimist@1.2.8", "npm run tests-only"),
 	{
 		name:     "vite",
-		get:      "npm create -y vite@6 . -- --template react-ts >/dev/null && npm install --silent",
-		commands: append([]string{"npm run build", "npm run lint", "npx tsc -b", "npx vite --version", serves}, gitWork...),
+		get:      "npm create -y vite@6 . -- --template react-ts >/dev/null && npm install --silent --cache .npm --omit-lockfile-registry-resolved=false && rm -rf node_modules && echo .npm >> .gitignore",
+		commands: append([]string{npmInstall, "npm run build", "npm run lint", "npx tsc -b", "npx vite --version", serves}, gitWork...),
 	},
 	{
 		name: "express",
-		get: `npm init -y >/dev/null && npm install --silent express@4 mocha@10 supertest@7 && printf node_modules > .gitignore
+		get: `npm init -y >/dev/null && npm install --silent --cache .npm --omit-lockfile-registry-resolved=false express@4 mocha@10 supertest@7 && printf 'node_modules\n.npm\n' > .gitignore
 cat > app.js <<'END'
 const app = require("express")();
 app.get("/", (req, res) => res.json({ ok: true }));
@@ -37,33 +38,50 @@ mkdir test && cat > test/app.js <<'END'
 const request = require("supertest");
 it("answers", () => request(require("../app")).get("/").expect(200, { ok: true }));
 END
-npm pkg set scripts.test=mocha`,
-		commands: append([]string{"npm test", "node -e 'require(\"./app\").listen(8123, () => process.exit(0))'", "npm ls --depth=0", "npm pack --dry-run"}, gitWork...),
+npm pkg set scripts.test=mocha && rm -rf node_modules`,
+		commands: append([]string{npmInstall, "npm test", "node -e 'require(\"./app\").listen(8123, () => process.exit(0))'", "npm ls --depth=0", "npm pack --dry-run"}, gitWork...),
 	},
 
 	debianSource("zlib", "zlib", "./configure", "make -j2", "make test"),
 	debianSource("bzip2", "bzip2", "make", "make check"),
 	debianSource("lua", "lua5.4", "make linux", "src/lua -e 'print(1 + 1)'"),
 	debianSource("less", "less", "./configure", "make -j2", "./less --version"),
-	debianSource("libyaml", "libyaml", "autoreconf -fi >/dev/null 2>&1 || cmake --version || gcc -Iinclude -DYAML_VERSION_STRING='\"0\"' -DYAML_VERSION_MAJOR=0 -DYAML_VERSION_MINOR=2 -DYAML_VERSION_PATCH=5 -c src/*.c", "ls *.o configure | head -3"),
+	debianSource("libyaml", "libyaml", "gcc -Iinclude -DYAML_VERSION_STRING='\"0\"' -DYAML_VERSION_MAJOR=0 -DYAML_VERSION_MINOR=2 -DYAML_VERSION_PATCH=5 -c src/*.c", "ar rcs libyaml.a *.o", "gcc -Iinclude tests/run-scanner.c libyaml.a -o run-scanner && ./run-scanner tests/*.c"),
 
-	debianSource("toolz", "toolz", "python3 -m venv --without-pip .venv", "/usr/bin/python3 -m pytest -q toolz", "python3 -m compileall -q toolz"),
+	wheels.debianSource("toolz", "toolz", pipInstall, "cd /tmp && \"$OLDPWD\"/.venv/bin/python -c 'import toolz; print(toolz.__file__)' | grep venv", "/usr/bin/python3 -m pytest -q toolz", "python3 -m compileall -q toolz"),
 	debianSource("parsedatetime", "parsedatetime", "/usr/bin/python3 -m pytest -q tests", "python3 -c 'import multiprocessing as m; print(m.Pool(2).map(len, [[1], [2]]))'"),
 	debianSource("docopt", "docopt", "/usr/bin/python3 -m pytest -q test_docopt.py", "PYTHONPATH=. python3 examples/naval_fate.py ship new a"),
 
-	debianSource("fnv", "rust-fnv", "cargo build --offline", "cargo test --offline", "cargo doc --offline --no-deps"),
+	crates.debianSource("fnv", "rust-fnv", "cargo fetch --offline", "cargo build --offline", "cargo test --offline", "cargo doc --offline --no-deps"),
 	debianSource("trytiny", "libtry-tiny-perl", "perl Makefile.PL", "make", "make test"),
-	debianSource("commonslang", "libcommons-lang3-java", "javac -nowarn -encoding UTF-8 -d out $(find src/main -name '*.java')", "jar cf lang.jar -C out .", "jar tf lang.jar | tail -3"),
+	debianSource("commonslang", "libcommons-lang3-java", "javac -nowarn -encoding UTF-8 -d out $(find src/main -name '*.java')", "jar cf lang.jar -C out .", "jar tf lang.jar > classes"),
 }
 
-// serves starts a development server, asks it for its page and stops it.
-const serves = "npx vite --port 8124 --host 127.0.0.1 >vite.log 2>&1 & for i in $(seq 100); do curl -sf http://127.0.0.1:8124/ | grep -q root && break; sleep 0.1; done; kill $! ; grep -q ready vite.log"
+// npmInstall installs the dependencies from a cache of npm in the workspace: that of the user is not in the sandbox.
+const npmInstall = "npm ci --offline --no-audit --cache .npm"
 
-// npmPackage is a package of npm that comes with its tests. Its dependencies are installed before the agent works.
+// pipInstall makes a virtual environment with the packages in the directory wheels.
+const pipInstall = "python3 -m venv .venv && .venv/bin/pip install -q --no-index --find-links wheels toolz"
+
+// The dependencies that the agent installs: a wheel, and crates of Debian's package librust-serde-json-dev.
+const (
+	wheels dependencies = `printf '.venv\n' >> .gitignore
+/usr/bin/python3 -m pip wheel -q --no-deps --no-build-isolation -w wheels .`
+	crates dependencies = `mkdir .cargo
+printf '[source.crates-io]\nreplace-with = "debian"\n[source.debian]\ndirectory = "/usr/share/cargo/registry"\n' > .cargo/config.toml
+cargo add -q serde_json@1
+grep serde_json Cargo.toml
+printf 'target\n' >> .gitignore`
+)
+
+// serves starts a development server, asks it for its page and stops it.
+const serves = "npx vite --port 8124 --host 127.0.0.1 >vite.log 2>&1 & for i in $(seq 100); do curl -sf http://127.0.0.1:8124/ | grep -q root && answers=yes && break; sleep 0.1; done; kill $!; grep ready vite.log && [ \"$answers\" ]"
+
+// npmPackage is a package of npm that comes with its tests. The agent installs its dependencies from the cache.
 func npmPackage(name, spec string, commands ...string) project {
 	return project{
 		name:     name,
-		get:      "npm pack --silent " + spec + " >/dev/null && tar xf *.tgz --no-same-owner --strip-components=1 && rm *.tgz && printf node_modules > .gitignore && npm install --silent --no-audit --ignore-scripts --legacy-peer-deps",
-		commands: append(commands, gitWork...),
+		get:      "npm pack --silent " + spec + " >/dev/null && tar xf *.tgz --no-same-owner --strip-components=1 && rm *.tgz && printf 'node_modules\\n.npm\\n' > .gitignore && npm install --silent --cache .npm --omit-lockfile-registry-resolved=false --no-audit --ignore-scripts --legacy-peer-deps && rm -rf node_modules",
+		commands: append(append([]string{npmInstall + " --ignore-scripts --legacy-peer-deps"}, commands...), gitWork...),
 	}
 }

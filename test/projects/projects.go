@@ -36,8 +36,8 @@ func (p project) fetch(ctx context.Context, work string) error {
 
 // gitWork is what an agent does with git in each project.
 var gitWork = []string{
-	"git add -A && git commit -qm built || git status --short; git checkout -q -b work && echo change >> notes.txt && git add notes.txt && git commit -qm 'a change'",
-	"git checkout -q main && echo other >> other.txt && git add other.txt && git commit -qm 'another change' && git checkout -q work && git rebase -q main && git log --oneline | head -3",
+	"git add -A && git commit -q --allow-empty -m built && git checkout -q -b work && echo change >> notes.txt && git add notes.txt && git commit -qm 'a change'",
+	"git checkout -q main && echo other >> other.txt && git add other.txt && git commit -qm 'another change' && git checkout -q work && git rebase -q main && git log --oneline -3",
 	"echo more >> notes.txt && git stash -q && git stash pop -q && git diff --stat && git worktree list && git tag v0 && git commit -qam more && git checkout -q main && git merge -q work && git branch -d work",
 }
 
@@ -47,7 +47,7 @@ func goModule(name, module string) project {
 		name: name,
 		get: fmt.Sprintf(`dir=$(cd / && go mod download -json %s | sed -n 's/.*"Dir": "\(.*\)",/\1/p')
 cp -r "$dir"/. . && chmod -R u+w . && go mod download && go test -run '^$' ./... >/dev/null`, module),
-		commands: append([]string{"go build ./...", "go test ./...", "gofmt -l . | head -3"}, gitWork...),
+		commands: append([]string{"go mod download", "go build ./...", "go test ./...", "gofmt -l ."}, gitWork...),
 	}
 }
 
@@ -62,4 +62,14 @@ apt-get $opts source -qq --download-only %s || ls *.orig.tar.?z* # the rest of t
 rm -f *.asc && tar xf *.orig.tar.* --no-same-owner --strip-components=1 && rm -rf *.orig.tar.* *.debian.tar.* *.dsc "$lists"`, pkg),
 		commands: append(commands, gitWork...),
 	}
+}
+
+// dependencies is a shell script that downloads the dependencies of a project.
+type dependencies string
+
+// debianSource is the source of a Debian package with these dependencies.
+func (d dependencies) debianSource(name, pkg string, commands ...string) project {
+	p := debianSource(name, pkg, commands...)
+	p.get += "\n" + string(d)
+	return p
 }
