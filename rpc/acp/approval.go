@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -106,7 +107,7 @@ func (v *view) describeApproval(u *sdk.SessionUpdateToolCall, d *protocol.Decisi
 	if parts := v.previews(detail.Files); len(parts) > 0 {
 		u.Content, u.Locations = parts, locationsOf(parts)
 	}
-	if text := v.approvalText(detail); text != "" {
+	if text := v.approvalText(detail, timeLeft(d)); text != "" {
 		u.Content = append(u.Content, textContent(text)...)
 	}
 }
@@ -134,8 +135,8 @@ func unconfined(detail *protocol.ApprovalDetail) string {
 }
 
 // approvalText describes a call for the content of a permission request: its whole
-// command with the directory, what no diff shows, and why lashd asks.
-func (v *view) approvalText(detail *protocol.ApprovalDetail) string {
+// command with the directory, what no diff shows, why lashd asks, and for how long.
+func (v *view) approvalText(detail *protocol.ApprovalDetail, left time.Duration) string {
 	var lines []string
 	if c := detail.Command; c != nil {
 		lines = append(lines, fence(c.Command), "Directory: "+v.relative(c.Dir))
@@ -154,7 +155,19 @@ func (v *view) approvalText(detail *protocol.ApprovalDetail) string {
 	if detail.Why.Text != "" {
 		lines = append(lines, detail.Why.Text)
 	}
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("Denied without an answer in %d:%02d.", int(left.Minutes()), int(left.Seconds())%60))
+	}
 	return strings.Join(lines, "\n\n")
+}
+
+// timeLeft returns the time until lashd answers a decision itself, when the editor
+// learns of it; 0 if there is no deadline. The editor counts down no time.
+func timeLeft(d *protocol.Decision) time.Duration {
+	if d.DeadlineMs == 0 {
+		return 0
+	}
+	return time.Duration(cmp.Or(d.RemainingMs, d.DeadlineMs-d.OpenedAtMs)) * time.Millisecond
 }
 
 // fence returns text as a code block. Its fence is longer than any run of backquotes

@@ -66,6 +66,20 @@ func TestPermissionRequestShowsTheCall(t *testing.T) {
 	}
 }
 
+func TestPermissionRequestSaysHowLongItWaits(t *testing.T) {
+	t.Run("issue/20-4 a permission request says when the call is denied without an answer", func(t *testing.T) {
+		d := approvalOf("shell", &protocol.ApprovalDetail{Command: &protocol.CommandDetail{Command: "true", Dir: "/work"}})
+		d.OpenedAtMs, d.DeadlineMs = 1000, 601_000
+		for left, want := range map[int64]string{0: "10:00", 65_000: "1:05"} {
+			d.RemainingMs = left
+			_, call := newView("/work").asked(d, "ses_1")
+			if got := contentOf(call.Content)[0]; !strings.HasSuffix(got, "\n\nDenied without an answer in "+want+".") {
+				t.Errorf("with %d ms left, the content is %q", left, got)
+			}
+		}
+	})
+}
+
 func TestPermissionOptions(t *testing.T) {
 	d := approvalOf("shell", &protocol.ApprovalDetail{Widths: []protocol.ApprovalWidth{
 		{Text: "commands that begin with go test", Rule: &protocol.ApprovalRule{}}, {Text: "commands that begin with go", Rule: &protocol.ApprovalRule{}},

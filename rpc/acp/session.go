@@ -44,6 +44,7 @@ type session struct {
 
 	prompts   prompts
 	questions questions
+	retries   retries
 	overlay   overlay
 	config    configuration
 	calls     editorCalls
@@ -61,6 +62,7 @@ func (a *agent) prepare(id protocol.SessionID, cwd string, b additions) *session
 		calls: editorCalls{ref: r, view: v, cwd: cwd,
 			running: map[sdk.ToolCallId]context.CancelFunc{}, terminals: map[sdk.ToolCallId]string{}},
 	}
+	s.retries = retries{ref: r, view: v}
 	s.questions = questions{ref: r, view: v, prompts: &s.prompts, asked: map[protocol.DecisionID]context.CancelFunc{}}
 	return s
 }
@@ -287,7 +289,10 @@ func (s *session) event(ctx context.Context, ev *protocol.Event) {
 		return
 	}
 	s.send(ctx, s.view.event(ev)...)
-	if ev.Type == protocol.EventTurnCompleted {
+	switch ev.Type {
+	case protocol.EventItemCompleted:
+		s.retries.completed(ctx, ev.Item)
+	case protocol.EventTurnCompleted:
 		s.prompts.settle(ev)
 	}
 }
