@@ -164,10 +164,11 @@ func TestScreens(t *testing.T) {
 				w.serve()
 				w.dial("")
 				g := w.inEmulator(t, name, term, "--screen-reader")
-				g.only(">")
+				g.only("Ready.")
 				g.enters("hello")
 				g.only("Type a number")
 				g.Type("1\r")
+				g.only("quote: Tests pass.")
 				g.shows("Ready.", "reader")
 			})
 		}

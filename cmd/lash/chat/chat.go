@@ -34,7 +34,7 @@ func Run(ctx context.Context, s Session, keys Keys, in, out *os.File, o Options)
 	u := &ui{ctx: ctx, session: s, keys: keys, talk: newTranscript(), width: 80, height: 24, profile: profile, style: markdown.Detect(out, os.Environ())}
 	if o.ScreenReader {
 		u.reader, u.style = &reader{}, markdown.Style{}
-		u.paper.print("lash chat for screen readers. Type a message and press Enter. /help lists the commands.")
+		u.paper.print("lash chat for screen readers. The session opens.")
 	}
 	u.notice = notice{off: os.Getenv("LASHD_NOTIFY") == "off", waits: true}
 	u.style.File = func(path string, line int) string { return fileAddress(u.talk.session.Cwd, path, line) }

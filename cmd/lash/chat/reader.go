@@ -24,6 +24,7 @@ type reader struct {
 	asked   protocol.DecisionID // the question whose options were printed
 	mode    cardMode            // for which they were printed
 	options []option
+	opened  bool  // the session is open
 	busy    bool  // a turn ran that waited for no answer
 	form    *form // the form that was announced
 }
@@ -42,6 +43,10 @@ func (r *reader) follow(u *ui) {
 	if f := u.form; f != r.form {
 		r.form = f
 		r.announceForm(u)
+	}
+	if u.connected && !r.opened {
+		r.opened = true
+		u.paper.print("Ready. Type a message and press Enter. /help lists the commands.")
 	}
 	q := u.question()
 	busy := u.talk.turn != "" && q == nil

@@ -72,7 +72,7 @@ func TestAScreenReaderGetsOnlyNewText(t *testing.T) {
 	if strings.Trim(ansi.Strip(got[2]), "\r") != "i" {
 		t.Errorf("issue/21-2 reader: the second letter is %q", got[2])
 	}
-	want := []string{"you: go", "One", "a, b", "c, d", "the end", "Ready. Type a message and press Enter."}
+	want := []string{"Ready. Type a message and press Enter. /help lists the commands.", "you: go", "One", "a, b", "c, d", "the end", "Ready. Type a message and press Enter."}
 	var said []string
 	for i, f := range got {
 		if regexp.MustCompile(`\x1b\[\d*A|\x1b\[[\d;]+m|⠋`).MatchString(f) {
