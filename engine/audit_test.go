@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"lashd/engine/audit"
+	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -67,6 +69,49 @@ func TestAuditRecords(t *testing.T) {
 		d.turn(t, id, "go")
 		if v := must[*protocol.AuditVerifyResult](t)(audit.Verify(t.Context(), d.store, &protocol.SessionParams{SessionID: id})); v.Problem != "" || v.Events < 5 {
 			t.Errorf("a sound log: %+v", v)
+		}
+	})
+}
+
+// outsider is a plugin with a program outside a sandbox.
+type outsider struct{ hooked }
+
+func (outsider) Sandboxed() bool { return false }
+
+func (outsider) Outside(protocol.SandboxMode) []plugin.Program {
+	return []plugin.Program{{Tool: "mcp", Command: "x: server", Why: "A person trusts it."}}
+}
+
+// outsideOf returns the records of what ran outside a sandbox in a session.
+func (d *daemon) outsideOf(t *testing.T, id protocol.SessionID) (all []string) {
+	t.Helper()
+	for _, a := range must[*protocol.AuditListResult](t)(audit.List(t.Context(), d.store, &protocol.AuditListParams{SessionID: id, Kind: protocol.AuditOutside})).Data {
+		all = append(all, fmt.Sprintf("%s %q by %s", a.Tool, a.Subject, a.Why.By))
+	}
+	return all
+}
+
+func TestAuditOfPrograms(t *testing.T) {
+	for mode, want := range map[protocol.SandboxMode][]string{protocol.SandboxWorkspace: {`mcp "x: server" by trust`}, protocol.SandboxFullAccess: nil} {
+		t.Run("issue/20-5 a program of a plugin that runs outside in a session has one record, if the session has a sandbox: "+string(mode), func(t *testing.T) {
+			d := start(t, setup{model: replies(), plugins: []plugin.Factory{outsider{toolbox("p")}}})
+			id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Approval: &protocol.ApprovalConfig{Sandbox: mode}})).SessionID
+			d.turn(t, id, "go")
+			d.turn(t, id, "again")
+			if got := d.outsideOf(t, id); !slices.Equal(got, want) {
+				t.Errorf("the records are %q, want %q", got, want)
+			}
+		})
+	}
+	t.Run("issue/20-5 a code cell that a client runs outside a sandbox has a record", func(t *testing.T) {
+		s, control := desks(&notes{})
+		control.replays = false // so it is not confined to the calls of tools
+		d := start(t, s)
+		id := d.session(t)
+		d.look(t, id, "set a 1")
+		must[*protocol.CodeExecuteResult](t)(d.Code.Execute(t.Context(), writing(id, "set b 2", "k")))
+		if got, want := d.outsideOf(t, id), []string{`code "set a 1" by client`, `code "set b 2" by client`}; !slices.Equal(got, want) {
+			t.Errorf("the records are %q, want %q", got, want)
 		}
 	})
 }

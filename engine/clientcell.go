@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lashd/engine/audit"
 	"lashd/engine/fact"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
@@ -42,6 +43,9 @@ func (x *clientCell) run(source string, rc receipt.Request) (*protocol.CodeExecu
 		return x.result(language, &turn.CellReply{ID: x.id, Error: reason}), nil
 	}
 	host, err := x.start(rc)
+	if err == nil {
+		err = x.record(source)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +97,16 @@ func (x *clientCell) start(rc receipt.Request) (*cell, error) {
 	host := newCell(x.ctx, x.calls.callMaker, x.id, 1, rows)
 	host.history, host.store = func() []*protocol.Message { return past }, x.calls.storeRows
 	return host, err
+}
+
+// record stores the audit record of the cell, if it needs one.
+func (x *clientCell) record(source string) error {
+	_, err := onState(x.hold.owner, func(ctx context.Context, st *state) (struct{}, error) {
+		c := st.change(persistence.Commit{})
+		audit.AddCell(c, x.id, source, x.plugins)
+		return struct{}{}, st.commitUnlessEmpty(ctx, c)
+	})
+	return err
 }
 
 // execute runs the code and returns its reply. It fails if the cell did not repeat what it did before a

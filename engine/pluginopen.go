@@ -78,6 +78,7 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 		}
 		c := st.change(persistence.Commit{})
 		st.stored.record(c, st.row.Head.Frame, resumed.Options)
+		st.outside.Add(c, &st.row, plugins)
 		if err := st.commitUnlessEmpty(ctx, c); err != nil {
 			return struct{}{}, err
 		}

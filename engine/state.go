@@ -9,6 +9,7 @@ import (
 
 	"lashd/engine/alarm"
 	"lashd/engine/approval"
+	"lashd/engine/audit"
 	"lashd/engine/monitor"
 	"lashd/engine/queue"
 	"lashd/engine/trace"
@@ -53,6 +54,7 @@ type state struct {
 	turns      sessionTurns
 	alarm      *alarm.Alarm
 	published  publisher
+	outside    audit.Programs
 }
 
 // load reads the session from the store into a new state. ctx is the context of all actors. again

@@ -122,7 +122,7 @@ func (a *assembly) addCommands() error {
 func (a *assembly) finish() (err error) {
 	if a.manifest.Process == nil {
 		held := a.confinement()
-		a.factory = built{plugin.Builder(a.name(), a.spec), held != nil && held.Sandbox != nil}
+		a.factory = built{plugin.Builder(a.name(), a.spec), held != nil && held.Sandbox != nil, a.outside}
 		return nil
 	}
 	config, err := a.processConfig()
@@ -140,7 +140,11 @@ func (a *assembly) finish() (err error) {
 type built struct {
 	plugin.Factory
 	sandboxed bool
+	outside   func(protocol.SandboxMode) []plugin.Program
 }
+
+// Outside implements plugin.Outsider.
+func (b built) Outside(mode protocol.SandboxMode) []plugin.Program { return b.outside(mode) }
 
 // Sandboxed implements plugin.Loaded.
 func (b built) Sandboxed() bool { return b.sandboxed }
@@ -180,7 +184,7 @@ func (a *assembly) processConfig() (process.Config, error) {
 	c.Environ, c.Options, c.Nonce, c.Log, c.Output = l.config.Environ, l.config.Options[a.name()], l.config.Nonce, l.config.Log, a.output
 	c.Also, c.Confine, c.Approval, c.Workspace = a.spec, a.confinement(), a.approval(), a.workspace
 	c.ToolsChanged = func(ctx context.Context, id protocol.SessionID) { l.config.ToolsChanged(ctx, a.name(), id) }
-	c.Quarantined = a.report()
+	c.Quarantined, c.Outside = a.report(), a.outside
 	return c, nil
 }
 

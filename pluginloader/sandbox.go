@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
+	"lashd/engine/plugin"
 	"lashd/engine/proc"
 	"lashd/engine/sandbox"
 	"lashd/pluginloader/child"
@@ -52,6 +54,28 @@ func (u *unit) confined(mode SandboxMode) string {
 		return "none: disabled in config.toml"
 	}
 	return proc.Describe()
+}
+
+// outside lists the plugin's programs that run outside a sandbox in sessions with a mode: its process, its commands and its MCP servers.
+func (a *assembly) outside(mode protocol.SandboxMode) (all []plugin.Program) {
+	m := a.manifest
+	var commands []string
+	if m.Process != nil {
+		commands = append(commands, "its process")
+	}
+	if runsTools(m) || len(m.CommandHooks) > 0 {
+		commands = append(commands, "its commands")
+	}
+	if len(commands) > 0 && (a.confinement().Sandbox == nil || proc.Confines().Sandbox == 0) {
+		all = append(all, plugin.Program{
+			Tool: "plugin", Command: a.name() + ": " + strings.Join(commands, ", "),
+			Why: fmt.Sprintf("A person trusts the plugin %s. Its sandbox is %s.", a.name(), a.confined(a.loader.config.Sandbox)),
+		})
+	}
+	if a.servers != nil {
+		all = append(all, a.servers.Outside(mode)...)
+	}
+	return all
 }
 
 // confinedBeforeLocked describes the sandbox of older versions that sessions still use, if it

@@ -12,6 +12,7 @@ type roster struct {
 	session   protocol.SessionID
 	plugins   []instance
 	loaded    map[string]bool // plugins that do not ship with lashd: whether they are sandboxed
+	outsiders []Outsider
 	abandoned abandonedCalls
 	probe     func(string) // nil: not measured
 }

@@ -56,6 +56,9 @@ func (s *Session) open(ctx context.Context, step *step, factories []Factory, opt
 		if l, ok := f.(Loaded); ok {
 			s.loaded[f.ID()] = l.Sandboxed()
 		}
+		if o, ok := f.(Outsider); ok {
+			s.outsiders = append(s.outsiders, o)
+		}
 		bc.Options = own(options[f.ID()])
 		if err := s.build(step, f, bc); err != nil {
 			return &BuildError{f.ID(), err}

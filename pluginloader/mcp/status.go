@@ -1,6 +1,14 @@
 package mcp
 
-import "lashd/pluginloader/manifest"
+import (
+	"fmt"
+	"strings"
+
+	"lashd/engine/plugin"
+	"lashd/engine/proc"
+	"lashd/pluginloader/manifest"
+	"lashd/rpc/protocol"
+)
 
 // State is the state of a server.
 type State string
@@ -35,6 +43,21 @@ func (p *Part) Status() []ServerStatus {
 	all := make([]ServerStatus, len(p.members))
 	for i, m := range p.members {
 		all[i] = m.status()
+	}
+	return all
+}
+
+// Outside lists the servers that run outside a sandbox in sessions with a mode.
+func (p *Part) Outside(mode protocol.SandboxMode) (all []plugin.Program) {
+	for _, m := range p.members {
+		e := m.end
+		if e.URL != "" || e.boxOf(mode, "") != nil || e.settings.own && proc.Confines().Sandbox > 0 {
+			continue
+		}
+		all = append(all, plugin.Program{
+			Tool: "mcp", Command: m.name + ": " + e.hide.Replace(strings.Join(e.Argv, " ")),
+			Why: fmt.Sprintf("A person trusts the plugin %s with this MCP server. Its sandbox is %s.", p.config.Plugin, e.confined()),
+		})
 	}
 	return all
 }

@@ -62,6 +62,14 @@ func (f *Factory) Sandbox() string {
 // system without one: its rights are limited to those of the sandbox in any case.
 func (f *Factory) Sandboxed() bool { return f.config.sandboxed() }
 
+// Outside implements plugin.Outsider.
+func (f *Factory) Outside(mode protocol.SandboxMode) []plugin.Program {
+	if f.config.Outside == nil {
+		return nil
+	}
+	return f.config.Outside(mode)
+}
+
 // Start starts the process and waits for its handshake.
 func (f *Factory) Start(ctx context.Context) error {
 	_, err := f.super.Use(ctx)

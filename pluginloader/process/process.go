@@ -73,6 +73,8 @@ type Config struct {
 	// fetches them again. May be nil.
 	ToolsChanged func(context.Context, protocol.SessionID)
 
+	// Outside lists the plugin's programs outside a sandbox; see plugin.Outsider. May be nil.
+	Outside func(protocol.SandboxMode) []plugin.Program
 	// Quarantined is called when the process crashed too often, and when it works again. It must
 	// not wait for the plugin. May be nil.
 	Quarantined func()
