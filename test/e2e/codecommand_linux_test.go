@@ -86,7 +86,7 @@ func TestCodeCommand(t *testing.T) {
 		}
 		h.wants(2, "there is no code to run", "code", id, "-c", " ")
 		plain := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: h.work, Driver: "standard"}).SessionID
-		h.wants(1, "runs no code cells: its driver is standard; start a session with another driver, for example with lash run --driver rlm (noCode)",
+		h.wants(1, "runs no code cells: its driver is standard; start a session with another driver, for example with lash run --driver rlm",
 			"code", string(plain), "-c", "x")
 		d.stop()
 	})
@@ -98,7 +98,7 @@ func TestCodeCommand(t *testing.T) {
 		id := p.newCells(h)
 		turn := p.start(id, "cycle 0.").TurnID
 		wait.Until(t, "the cell runs", func() bool { return exists(filepath.Join(h.work, "began")) })
-		h.wants(1, "turn "+string(turn)+" is running; wait for it, or interrupt it (turnActive)", "code", string(id), "-c", "x")
+		h.wants(1, "turn "+string(turn)+" is running; wait for it, or interrupt it", "code", string(id), "-c", "x")
 		h.write(filepath.Join(h.work, "go"), "")
 		if r := p.wait(turn); r.State != protocol.TurnCompleted {
 			t.Errorf("the turn ended as %s: %+v", r.State, r.Issues)

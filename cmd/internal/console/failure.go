@@ -46,8 +46,8 @@ func (e *ExitError) Error() string { return e.err.Error() }
 func (e *ExitError) Unwrap() error { return e.err }
 
 // Report prints an error on stderr, after the name of the program, and returns its exit code. It is the only place
-// that prints errors.
-func Report(program string, err error) int {
+// that prints errors. The error is one line; the lines of detail follow it.
+func Report(program string, err error, detail ...string) int {
 	if err == nil {
 		return 0
 	}
@@ -61,7 +61,30 @@ func Report(program string, err error) int {
 		code, err = ExitCancelled, errors.New("cancelled")
 	}
 	fmt.Fprintln(os.Stderr, program+":", Printable(Explain(err)))
+	for _, line := range detail {
+		fmt.Fprintln(os.Stderr, "  "+Printable(line))
+	}
 	return code
+}
+
+// Detail returns what --verbose adds to an error: the causes in it, and for an error of the daemon its kind and what it says about a
+// repetition.
+func Detail(err error) (lines []string) {
+	last := ""
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if exit, ok := e.(*ExitError); ok && exit.err == nil {
+			return nil
+		}
+		if text := e.Error(); text != last && e != err {
+			lines = append(lines, fmt.Sprintf("cause: %s (%T)", text, e))
+		}
+		last = e.Error()
+	}
+	wire, data := WireError(err)
+	if data != nil {
+		lines = append(lines, fmt.Sprintf("kind: %s (code %d); retry: %s; outcome: %s", data.Kind, wire.Code, data.Retry, data.Outcome))
+	}
+	return lines
 }
 
 // advice says what to do about errors of the daemon, by kind. It is added to
@@ -90,7 +113,7 @@ func WireError(err error) (wire *jsonrpc2.Error, data *protocol.ErrorData) {
 }
 
 // Explain returns the text of an error on one line. For an error of the daemon
-// that is its message, its kind in parentheses, and advice if there is any.
+// that is its message, and advice if there is any.
 func Explain(err error) string {
 	wire, data := WireError(err)
 	switch {
@@ -99,7 +122,7 @@ func Explain(err error) string {
 	case data == nil:
 		return wire.Message
 	}
-	text := fmt.Sprintf("%s (%s)", plain(wire.Message, data.Pointer), data.Kind)
+	text := plain(wire.Message, data.Pointer)
 	if hint := advice[data.Kind]; hint != "" && data.Nearest == "" {
 		text += "; " + hint
 	}

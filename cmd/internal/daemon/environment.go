@@ -21,9 +21,22 @@ var Version = "0.1.0"
 // Globals are the flags that all commands have. Each can also be set by an
 // environment variable; the flag wins.
 type Globals struct {
-	Home   string `help:"Data directory; default $$XDG_DATA_HOME/lashd or ~/.local/share/lashd." env:"LASHD_HOME" placeholder:"DIR"`
-	Socket string `help:"Unix socket of the daemon; default run/lashd.sock in the --home directory, or $$XDG_RUNTIME_DIR/lashd/lashd.sock without --home." env:"LASHD_SOCKET" placeholder:"PATH"`
-	Log    string `help:"Lowest level to log: debug, info, warn or error." env:"LASHD_LOG" default:"info" enum:"debug,info,warn,error"`
+	Home    string `help:"Data directory; default $$XDG_DATA_HOME/lashd or ~/.local/share/lashd." env:"LASHD_HOME" placeholder:"DIR"`
+	Socket  string `help:"Unix socket of the daemon; default run/lashd.sock in the --home directory, or $$XDG_RUNTIME_DIR/lashd/lashd.sock without --home." env:"LASHD_SOCKET" placeholder:"PATH"`
+	Verbose bool   `help:"Add detail to an error: its causes, its kind and the log of the daemon."`
+	Log     string `help:"Lowest level to log: debug, info, warn or error." env:"LASHD_LOG" default:"info" enum:"debug,info,warn,error"`
+}
+
+// Detail returns the lines that --verbose adds to an error; none without it. e may be nil.
+func (c *Globals) Detail(e *Environment, err error) []string {
+	if !c.Verbose || err == nil {
+		return nil
+	}
+	lines := console.Detail(err)
+	if e != nil {
+		lines = append(lines, "log: "+e.LogFile())
+	}
+	return lines
 }
 
 // Environment has the paths, the log and the state that all commands of a process

@@ -45,10 +45,13 @@ func (c backupCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return fmt.Errorf("%s already exists; choose a directory that does not exist", dir)
 	}
+	progress := console.Begin("copying and verifying the data", "Ctrl-C cancels the copy")
+	defer progress.End()
 	var r protocol.ServerBackupResult
 	if err := e.Ask(ctx, "server/backup", protocol.ServerBackupParams{Dir: dir}, &r); err != nil {
 		return err
 	}
+	progress.End()
 	damaged := slices.Concat(r.Missing, r.Problems)
 	if len(damaged) == 0 {
 		e.Note("copied to %s and verified", r.Dir)

@@ -22,7 +22,8 @@ import (
 // connects it to the daemon.
 type chatCommand struct {
 	Session      string `arg:"" optional:"" help:"Session to continue; lash session lists the ids (default a new session)." placeholder:"ID"`
-	Last         bool   `short:"c" help:"Continue the newest session of the directory."`
+	Last         bool   `short:"c" help:"Continue the newest session of the directory." xor:"continue"`
+	Resume       bool   `short:"r" help:"Choose the session to continue from a list." xor:"continue"`
 	Model        string `help:"Model of the new session; lash model lists the names." placeholder:"NAME"`
 	Effort       string `help:"Reasoning effort of the new session; the model must support it." placeholder:"NAME"`
 	Driver       string `help:"How the new session drives the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
@@ -44,6 +45,7 @@ The session keeps running after you quit. If the daemon dies, lashd restarts it.
 Examples:
   lash chat
   lash chat -c
+  lash chat -r
   lash chat ses_01a1fcf3708472b29ab5e2b2aa8e328f`
 }
 
@@ -51,7 +53,10 @@ Examples:
 // chat and never got an input is deleted; for all others Run prints how to
 // continue.
 func (c chatCommand) Run(ctx context.Context, e *daemon.Environment) error {
-	if (c.Session != "" || c.Last) && c.Driver != "" {
+	if c.Session != "" && c.Resume {
+		return console.Exit(console.ExitUsage, errors.New("--resume chooses a session from a list; omit it or the id"))
+	}
+	if (c.Session != "" || c.Last || c.Resume) && c.Driver != "" {
 		return console.Exit(console.ExitUsage, errors.New("--driver cannot be combined with a session to continue: a session keeps its driver"))
 	}
 	if !console.Terminal(os.Stdin) || !console.Terminal(os.Stdout) {
@@ -60,6 +65,11 @@ func (c chatCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	cwd, err := filepath.Abs(c.Cwd)
 	if err != nil {
 		return err
+	}
+	if c.Resume {
+		if c.Session, err = pickSession(ctx, e, cwd); err != nil || c.Session == "" {
+			return err
+		}
 	}
 	s := &chatSession{follower: follower{env: e, start: true, named: c.Session, plugins: newPluginWatch()}, chatCommand: c, cwd: cwd, key: string(protocol.NewInputID())}
 	defer s.close()
@@ -74,6 +84,17 @@ func (c chatCommand) Run(ctx context.Context, e *daemon.Environment) error {
 		fmt.Fprintf(console.Stdout, "To continue this session: lash chat %s\n", last)
 	}
 	return nil
+}
+
+// pickSession shows the list of sessions and returns the id of the one that the user takes; empty if the user takes none.
+func pickSession(ctx context.Context, e *daemon.Environment, cwd string) (string, error) {
+	l, err := e.Dial(ctx, true, nil)
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	id, err := chat.PickSession(ctx, l.Call, cwd, os.Stdin, os.Stdout)
+	return string(id), err
 }
 
 // show runs the chat until the user quits or the terminal is closed. SIGHUP ends

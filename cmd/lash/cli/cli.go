@@ -29,11 +29,10 @@ To start:
   lash run 'what does this project do?'     Run one turn.
   lashd demo                                See lashd recover from a crash.
 
-Commands start the daemon, lashd, if they need it. Only tail, status, stop, logs,
-doctor and config never start it.
+Commands start the daemon, lashd, if they need it. Only tail, status, stop, logs, doctor and config never start it.
 
 Results go to stdout; progress, logs and errors go to stderr. Lists are tables; --json prints JSON instead. You can shorten the
-id of a session, turn or task to any unique prefix.
+id of a session, turn or task to any unique prefix. --verbose adds the causes of an error.
 
 Exit codes:
   0  success
@@ -108,7 +107,7 @@ func Main(args []string) int {
 	if err == nil {
 		err = console.Stdout.Failed()
 	}
-	return console.Report(program, err)
+	return console.Report(program, err, c.Detail(e, err)...)
 }
 
 // Model returns the declarations of all commands, for manual pages.

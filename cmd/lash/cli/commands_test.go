@@ -234,6 +234,17 @@ func TestIsolatedNeedsTheDataDirectory(t *testing.T) {
 	p.want(console.ExitHeld, "", "omit --isolated", "stdio", "--isolated")
 }
 
+func TestVerbose(t *testing.T) {
+	p := newPlace(t)
+	t.Run("issue/21-5 an error is one line; --verbose adds its kind and the log", func(t *testing.T) {
+		if r := p.want(console.ExitFailed, "", "lash: session ses_x", "session", "show", "ses_x"+strings.Repeat("0", 31)); strings.Count(r.err, "\n") != 1 {
+			t.Errorf("stderr is %q, want one line", r.err)
+		}
+		p.want(console.ExitFailed, "", "\n  kind: sessionNotFound (code ", "--verbose", "session", "show", "ses_x"+strings.Repeat("0", 31))
+		p.want(console.ExitFailed, "", "\n  log: "+filepath.Join(p.home, "lashd.log")+"\n", "session", "show", "--verbose", "ses_x"+strings.Repeat("0", 31))
+	})
+}
+
 func TestDaemonOfAnotherVersion(t *testing.T) {
 	for _, test := range []struct{ name, runs, installed, err string }{
 		{"an older daemon runs", "0.0.9", "", "lash: the running lashd 0.0.9 is older than lash " + daemon.Version + "; to replace it, run: lash stop (the next command starts lashd " + daemon.Version + ")\n"},

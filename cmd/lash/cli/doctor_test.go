@@ -210,7 +210,7 @@ func TestRejectedParamsInPlainWords(t *testing.T) {
 	p.want(console.ExitFailed, "", "lash: / already exists; choose a directory that does not exist\n", "backup", "/")
 	none := filepath.Join(t.TempDir(), "none")
 	p.want(console.ExitFailed, "", "lash: parameter dir cannot be created: "+none+" does not exist", "backup", filepath.Join(none, "copy"))
-	p.want(console.ExitFailed, "", `lash: unknown field "config" (invalidParams); lashd schema session/new describes the parameters`, "call", "session/new", `{"config":{}}`)
+	p.want(console.ExitFailed, "", `lash: unknown field "config"; lashd schema session/new describes the parameters`, "call", "session/new", `{"config":{}}`)
 }
 
 func TestDoctorNamesTheContainment(t *testing.T) {

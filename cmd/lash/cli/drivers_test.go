@@ -11,8 +11,8 @@ import (
 func TestDrivers(t *testing.T) {
 	t.Run("issue/19 an unknown driver is an error that lists the known ones, and creates no session", func(t *testing.T) {
 		p := newPlace(t)
-		p.want(1, "", "lash: unknown driver \"rml\"; did you mean \"rlm\"? (known drivers: rlm, standard) (driverNotFound)\n", "run", "--driver", "rml", "hi")
-		p.want(1, "", "unknown driver \"code\" (known drivers: rlm, standard) (driverNotFound)", "call", "session/new", `{"cwd":"/","driver":"code"}`)
+		p.want(1, "", "lash: unknown driver \"rml\"; did you mean \"rlm\"? (known drivers: rlm, standard)\n", "run", "--driver", "rml", "hi")
+		p.want(1, "", "unknown driver \"code\" (known drivers: rlm, standard)", "call", "session/new", `{"cwd":"/","driver":"code"}`)
 		p.want(0, "[]", "", "session", "list", "--json")
 	})
 

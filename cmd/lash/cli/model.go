@@ -141,7 +141,10 @@ func (c modelTestCommand) Run(ctx context.Context, e *daemon.Environment) error 
 		return fmt.Errorf("no such model: %q; lash model lists the models", c.Name)
 	}
 	began := time.Now()
+	progress := console.Begin("waiting for the reply of "+m.Name, "Ctrl-C cancels the call")
+	defer progress.End()
 	text, err := tryModel(ctx, m)
+	progress.End()
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}

@@ -54,10 +54,13 @@ func (c pluginTrustCommand) Run(ctx context.Context, e *daemon.Environment) erro
 // approve shows a plugin on the terminal, asks for approval, and returns the
 // approved digest. Any answer but y is a no.
 func (c pluginTrustCommand) approve(ctx context.Context, e *daemon.Environment, cwd string) (protocol.Digest, error) {
+	progress := console.Begin("reading the files of the plugin", "Ctrl-C cancels it")
+	defer progress.End()
 	var r protocol.PluginReadResult
 	if err := e.Ask(ctx, "plugin/read", protocol.PluginParams{Name: c.Name, Cwd: cwd}, &r); err != nil {
 		return "", err
 	}
+	progress.End()
 	if r.Digest == "" {
 		printProblems(r.Plugin)
 		return "", console.Exit(console.ExitFailed, errors.New("the plugin cannot be approved because it cannot be loaded"))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -152,6 +154,47 @@ func TestMarkdownOnATerminal(t *testing.T) {
 		wait.Until(t, "the terminal shows the diff", func() bool { return c.shows("\x1b[32m+new\x1b[m\r\n") })
 		if r := p.run("session", "diff"); !strings.Contains(r.out, "\n+new\n") || strings.Contains(r.out, "\x1b") {
 			t.Errorf("without a terminal it is %q", r.out)
+		}
+	})
+}
+
+// TestListsOnATerminal checks what a terminal adds to lists.
+func TestListsOnATerminal(t *testing.T) {
+	p := newPlace(t)
+	p.environ = append(p.environ, "TERM=xterm-256color", "NO_COLOR=", "TMUX=")
+	id := p.session()
+	t.Run("issue/21-3 a list on a terminal has a bold header, relative times and short ids; NO_COLOR, TERM=dumb and a pipe have no colours", func(t *testing.T) {
+		c := newPTY(t)
+		c.run(p, "", "", "session")
+		for _, text := range []string{"\x1b[1mSESSION\x1b[0m", " ago", id[:leastID]} {
+			wait.Until(t, "the terminal shows "+text, func() bool { return c.shows(text) || text == " ago" && c.shows("just now") })
+		}
+		if c.shows(id) {
+			t.Error("the whole id is shown, although the table is too wide")
+		}
+		for _, variable := range []string{"NO_COLOR=1", "TERM=dumb"} {
+			plain := *p
+			plain.environ = append(slices.Clone(p.environ), variable)
+			c := newPTY(t)
+			c.run(&plain, "", "", "session")
+			wait.Until(t, "the terminal shows the list", func() bool { return c.shows("hi") })
+			if c.shows("\x1b[1m") {
+				t.Errorf("with %s the list has colours", variable)
+			}
+		}
+		if r := p.run("session"); !strings.Contains(r.out, id) || !regexp.MustCompile(` \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`).MatchString(r.out) || strings.ContainsAny(r.out, "\x1b…") {
+			t.Errorf("in a pipe it is %q", r.out)
+		}
+	})
+	t.Run("issue/21-3 lash chat -r shows the list of sessions, and Esc leaves without a chat", func(t *testing.T) {
+		c := newPTY(t)
+		if code := c.run(p, "hi", "\x1b", "chat", "-r"); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		p.want(console.ExitUsage, "", "omit it or the id", "chat", "-r", id)
+		var all []protocol.Session
+		if r := p.run("session", "--json"); json.Unmarshal([]byte(r.out), &all) != nil || len(all) != 1 {
+			t.Errorf("there are other sessions now: %s", r.out)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
-	"time"
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
@@ -145,7 +144,9 @@ func (d *storeCheck) verify(ctx context.Context, e *daemon.Environment, in *pers
 // its stored state. Problems are in the report; err means that the check could not
 // finish.
 func verify(ctx context.Context, in *persistence.Inspection) (persistence.Report, error) {
-	found, err := in.Verify(ctx, progress())
+	progress := console.Begin("verifying the database", "Ctrl-C cancels the check; it changes nothing")
+	defer progress.End()
+	found, err := in.Verify(ctx, func(done, all int) { progress.Far("%d of %d sessions", done, all) })
 	if err != nil {
 		return found, err
 	}
@@ -207,21 +208,6 @@ func missingRemedy(err error) string {
 	}
 	return "restore the missing files or a backup of the whole directory, or run lash doctor --fix to move the remaining files aside " +
 		"and start with an empty database"
-}
-
-// progress returns a function that prints the progress of the database check on a
-// terminal, after the first second. The check calls it from one goroutine.
-func progress() func(done, all int) {
-	began := time.Now()
-	return func(done, all int) {
-		if time.Since(began) < time.Second || !console.Terminal(os.Stderr) {
-			return
-		}
-		fmt.Fprintf(os.Stderr, "\rverified %d of %d sessions", done, all)
-		if done == all {
-			fmt.Fprintln(os.Stderr)
-		}
-	}
 }
 
 // openStore opens the database and migrates it if needed. The lock of the

@@ -96,7 +96,7 @@ func MainWith(args []string, extra Extra) int {
 	if err == nil {
 		err = console.Stdout.Failed()
 	}
-	return console.Report("lashd", err)
+	return console.Report("lashd", err, g.Detail(e, err)...)
 }
 
 // parse parses a command line. Command lines that start a daemon are parsed
