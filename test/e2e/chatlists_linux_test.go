@@ -138,9 +138,11 @@ func TestSessionPicker(t *testing.T) {
 			before := x.hides("─ working")
 			x.Type("/resume\r")
 			x.looks("sessions", "Here is the first chat.")
-			x.Type("hang twice")
+			x.Type("hang twice thrice")
 			x.looks("sessions-none", "No session has these words.")
-			x.Type("\x17\x17hang lock")
+			x.Type("\x15held twice") // words of an answer
+			x.looks("sessions-message", "“")
+			x.Type("\x15hang lock")
 			x.looks("sessions-found", "It is mended.")
 			x.Resize(40, 20)
 			x.looks("sessions-narrow", "Sessions of")

@@ -21,6 +21,7 @@ type archive struct {
 	calls
 	sessions int
 	fails    error
+	indexed  bool
 }
 
 func (a *archive) Call(ctx context.Context, method string, params, result any) error {
@@ -40,6 +41,14 @@ func (a *archive) Call(ctx context.Context, method string, params, result any) e
 		}
 	case *protocol.SessionInputsResult:
 		r.Data = []protocol.SentInput{{SessionID: "ses_7", Text: "newer words"}, {SessionID: "ses_7", Text: "why does it hang?"}}
+	case *protocol.SessionSearchResult:
+		if params.(protocol.SessionSearchParams).Query == "deadlock" {
+			if a.indexed = !a.indexed; a.indexed {
+				r.Pending = 5
+				break
+			}
+			r.Data = []protocol.SessionMatch{{SessionID: "ses_4000", Role: protocol.RoleAssistant, Snippet: "this is a deadlock"}}
+		}
 	case *protocol.SessionReadResult:
 		r.Data = []protocol.Item{{Kind: protocol.ItemUserMessage, Text: "preview of " + string(params.(protocol.SessionReadParams).SessionID)}}
 	}
@@ -112,6 +121,11 @@ func manySessions(t *testing.T) {
 	if got := onScreen(u); !strings.Contains(got, "▸ title 7") || !strings.Contains(got, "1 of 1") {
 		t.Errorf("part/12 sessions: an input does not find its session:\n%s", got)
 	}
+	types(u, "backspace", "backspace", "backspace", "backspace", "deadlock")
+	if got := onScreen(u); !strings.Contains(got, "▸ title 4000") || !strings.Contains(got, "“this is a") || strings.Contains(got, "indexing") {
+		t.Errorf("part/12 sessions: the search of messages finds\n%s", got)
+	}
+	types(u, "backspace", "backspace", "backspace", "backspace", "backspace", "backspace", "backspace", "backspace", "hang")
 	types(u, "tab")
 	if got := onScreen(u); !strings.Contains(got, "Sessions of all directories") || !strings.Contains(got, "idle · ") || !strings.Contains(got, "me/w") {
 		t.Errorf("part/12 sessions: Tab shows\n%s", got)

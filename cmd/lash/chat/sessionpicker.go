@@ -17,19 +17,26 @@ import (
 )
 
 // Limits of the session picker: the sessions and inputs of a page of the daemon, the items of a
-// preview, and the letters of each of them.
+// preview, the letters of each of them, and the sessions of a search.
 const (
-	sessionPage  = 200
-	inputPage    = 500
-	previewItems = 40
-	previewText  = 3000
+	sessionPage   = 200
+	inputPage     = 500
+	previewItems  = 40
+	previewText   = 3000
+	foundSessions = 100
 )
 
 // previewPause is how long a session is marked before its preview is read, so that a key that is held
-// down reads none.
-const previewPause = 60 * time.Millisecond
+// down reads none. searchPause is the same for words and the search of messages. While the daemon makes its index, the picker
+// searches again every indexPause.
+const (
+	previewPause = 60 * time.Millisecond
+	searchPause  = 150 * time.Millisecond
+	indexPause   = time.Second
+)
 
-// sessionPicker finds a session by its title and by the inputs that were sent to it.
+// sessionPicker finds a session by its title and its messages. Titles and inputs are found at once, other messages by the
+// search of the daemon.
 type sessionPicker struct {
 	call func(method string, params, result any) error
 	take func(protocol.SessionID) tea.Cmd // opens a session
@@ -45,6 +52,15 @@ type sessionPicker struct {
 	first      map[protocol.SessionID]string // the oldest of them
 	previews   map[protocol.SessionID]preview
 	wanted     protocol.SessionID // the session whose preview is read next
+	asked      string             // the words that the daemon was asked for last
+	found      found
+}
+
+// found has the sessions with a message that has words, and the part of it that matches.
+type found struct {
+	words    string
+	snippets map[protocol.SessionID]string
+	pending  bool // the daemon has not indexed all messages yet
 }
 
 // preview has the newest items of a session.
@@ -65,6 +81,8 @@ type (
 		page  protocol.SessionInputsResult
 		err   error
 	}
+	searchDueMsg  struct{ words string }
+	foundMsg      struct{ found }
 	previewDueMsg struct{ of protocol.SessionID }
 	previewMsg    struct {
 		of protocol.SessionID
@@ -76,14 +94,14 @@ type (
 // person takes.
 func newSessionPicker(call func(method string, params, result any) error, cwd string, now protocol.SessionID, take func(protocol.SessionID) tea.Cmd) (*sessionPicker, tea.Cmd) {
 	p := &sessionPicker{call: call, take: take, now: now, cwd: cwd, previews: map[protocol.SessionID]preview{}}
-	p.list.Typing, p.list.Asks = true, "type words of a title or an input"
+	p.list.Typing, p.list.Asks = true, "type words of a title or a message"
 	return p, p.load()
 }
 
 // load lists the sessions again, newest first.
 func (p *sessionPicker) load() tea.Cmd {
 	p.round++
-	p.loading, p.sessions, p.wanted = true, nil, ""
+	p.loading, p.sessions, p.wanted, p.asked, p.found = true, nil, "", "", found{}
 	p.inputs, p.first = map[protocol.SessionID]string{}, map[protocol.SessionID]string{}
 	p.fill()
 	return tea.Batch(p.readSessions(""), p.readInputs(""))
@@ -128,12 +146,63 @@ func (p *sessionPicker) update(msg tea.Msg) (cmd tea.Cmd, open bool) {
 		cmd = p.listed(m)
 	case inputsMsg:
 		cmd = p.remember(m)
+	case searchDueMsg:
+		cmd = p.search(m.words)
+	case foundMsg:
+		cmd = p.know(m)
 	case previewDueMsg:
 		cmd = p.readPreview(m.of)
 	case previewMsg:
 		p.previews[m.of] = m.preview
 	}
-	return tea.Batch(cmd, p.follow()), true
+	return tea.Batch(cmd, p.follow(), p.followWords()), true
+}
+
+// followWords makes the search of messages follow the filter.
+func (p *sessionPicker) followWords() tea.Cmd {
+	words := strings.TrimSpace(p.list.Filter())
+	if words == p.asked {
+		return nil
+	}
+	p.asked = words
+	if words == "" {
+		return nil
+	}
+	return tea.Tick(searchPause, func(time.Time) tea.Msg { return searchDueMsg{words} })
+}
+
+// search returns a command that finds the sessions with a message that has these words, if they are still those of the filter.
+// A search that fails finds nothing: titles and inputs are found without it.
+func (p *sessionPicker) search(words string) tea.Cmd {
+	if words != p.asked {
+		return nil
+	}
+	params := protocol.SessionSearchParams{Query: words, Cwd: p.where(), Distinct: true, Limit: foundSessions}
+	return func() tea.Msg {
+		var r protocol.SessionSearchResult
+		m := found{words: words, snippets: map[protocol.SessionID]string{}}
+		if err := p.call("session/search", params, &r); err != nil {
+			return foundMsg{m}
+		}
+		for _, match := range r.Data {
+			m.snippets[match.SessionID] = match.Snippet
+		}
+		m.pending = r.Pending > 0
+		return foundMsg{m}
+	}
+}
+
+// know takes the sessions that were found.
+func (p *sessionPicker) know(m foundMsg) tea.Cmd {
+	if m.words != p.asked {
+		return nil
+	}
+	p.found = m.found
+	p.fill()
+	if !m.pending {
+		return nil
+	}
+	return tea.Tick(indexPause, func(time.Time) tea.Msg { return searchDueMsg{m.words} })
 }
 
 // key handles a key press.
@@ -202,6 +271,8 @@ func (p *sessionPicker) fill() {
 		p.list.Head, p.list.Empty = p.list.Head+" (reading…)", "Reading the sessions…"
 	case len(p.sessions) == 0:
 		p.list.Empty = "There are no sessions."
+	case p.found.pending && p.found.words == p.asked:
+		p.list.Head += " (indexing messages…)"
 	}
 	p.list.Keys = "Enter opens · Tab lists all directories · Esc goes back"
 	if p.everywhere {
@@ -211,7 +282,12 @@ func (p *sessionPicker) fill() {
 	for i := range p.sessions {
 		s := &p.sessions[i]
 		title := cmp.Or(s.Title, p.first[s.ID], "without a title")
-		entries = append(entries, picker.Entry{ID: string(s.ID), Title: title, Detail: p.detail(s), Words: p.first[s.ID] + p.inputs[s.ID] + "\n" + s.Cwd})
+		e := picker.Entry{ID: string(s.ID), Title: title, Detail: p.detail(s), Words: p.first[s.ID] + p.inputs[s.ID] + "\n" + s.Cwd}
+		if snippet, ok := p.found.snippets[s.ID]; ok {
+			e.Words += "\n" + p.found.words
+			e.Detail = stateOf(s.State) + faint.Render(" · “"+termtext.OneLine(snippet, 120)+"”")
+		}
+		entries = append(entries, e)
 	}
 	p.list.Set(entries)
 }

@@ -56,11 +56,8 @@ func (d *details) view(style markdown.Style, height int) (rows []string) {
 // render makes the rows.
 func (d *details) render(style markdown.Style) {
 	d.width, d.files, d.rows = style.Width, len(d.turn.files), nil
-	for _, item := range d.turn.items {
-		if len(d.turn.files) > 0 && item.Output != nil && item.Output.Change != nil {
-			item.Output = nil // its diff is below
-		}
-		d.add(entry{item: &item}.shown(style))
+	for i := range d.turn.items {
+		d.add(entry{item: &d.turn.items[i]}.shown(style))
 	}
 	if len(d.turn.files) > 0 {
 		d.add(strong.Render("Changes of files"))
