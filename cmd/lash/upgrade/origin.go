@@ -40,5 +40,5 @@ func Installed(program string) (installation.Installation, error) {
 		return installation.Installation{}, fmt.Errorf("%s belongs to the packages of the system; upgrade it with the package manager", real)
 	}
 	return installation.Installation{}, fmt.Errorf("%s was not installed by install.sh, so lash upgrade does not replace it; if you built it, "+
-		"get the new source and run: CGO_ENABLED=0 go install ./cmd/...", real)
+		"get the new source, and run CGO_ENABLED=0 go install ./cmd/... in it", real)
 }
