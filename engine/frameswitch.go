@@ -133,7 +133,7 @@ func (r *run) continuationInput(to *protocol.FrameSwitch, inputs []protocol.Queu
 	return protocol.QueuedInput{
 		ID: protocol.NewInputID(), State: protocol.InputQueued, Source: "frame:" + string(r.id),
 		Input:       []protocol.InputPart{{Type: protocol.InputText, Text: to.Task}},
-		TurnOptions: own.Options, PluginInputs: r.seams.inputs, Ceiling: r.judge.ceiling, Effort: own.Effort, Schema: own.Schema,
+		TurnOptions: own.Options, PluginInputs: r.seams.inputs, Ceiling: r.judge.ceiling, Effort: own.Effort, Iterations: own.Iterations, Schema: own.Schema,
 	}
 }
 

@@ -140,7 +140,7 @@ func (r *run) begin(about protocol.Session, past []*protocol.Message, options *p
 		if begin.TurnOptions, err = plugin.MergeTurnOptions(options, own.Options); err != nil {
 			return err
 		}
-		begin.Config.Model, begin.Schema = begin.Config.Model.WithEffort(own.Effort), own.Schema
+		begin.Config.Model, begin.Schema, begin.Config.Budget = begin.Config.Model.WithEffort(own.Effort), own.Schema, begin.Config.Budget.Within(own.Iterations)
 	}
 	r.model = r.eng.Models.configured(begin.Config.Model).Provider
 	r.prompt.set, r.prompt.catalog = r.lease.set, r.lease.catalog

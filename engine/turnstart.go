@@ -48,7 +48,7 @@ func (ts *Turns) start(ctx context.Context, id protocol.TurnID, ceiling *protoco
 		return receipt.Repeated[protocol.TurnStartResult](ctx, ts.eng.store, "turn/start", p.Key(), p, err)
 	}
 	for {
-		r, err := ts.startOnce(ctx, id, p, protocol.QueuedInput{Input: input.Parts, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling, Effort: p.Effort, Schema: schema}, input.Blobs)
+		r, err := ts.startOnce(ctx, id, p, protocol.QueuedInput{Input: input.Parts, PluginInputs: p.PluginInputs, TurnOptions: p.TurnOptions, Ceiling: ceiling, Effort: p.Effort, Iterations: p.Iterations, Schema: schema}, input.Blobs)
 		if !errors.Is(err, errHeadMoved) {
 			return r, err
 		}

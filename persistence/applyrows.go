@@ -85,6 +85,7 @@ type inputBody struct {
 	Wake        *protocol.QueuedWake  `json:"wake,omitempty"`
 	Ceiling     *protocol.Ceiling     `json:"ceiling,omitempty"`
 	Effort      string                `json:"effort,omitempty"`
+	Iterations  int                   `json:"iterations,omitempty"`
 	Schema      json.RawMessage       `json:"schema,omitempty"`
 }
 

@@ -105,7 +105,7 @@ func scanInput(rows *sql.Rows, in *protocol.QueuedInput) error {
 	b := inputBody{}
 	err := decode(body, &b, "input "+string(in.ID))
 	in.Input, in.TurnOptions, in.Switches, in.Wake, in.Ceiling = b.Input, b.TurnOptions, b.Switches, b.Wake, b.Ceiling
-	in.Effort, in.Schema = b.Effort, b.Schema
+	in.Effort, in.Iterations, in.Schema = b.Effort, b.Iterations, b.Schema
 	return err
 }
 

@@ -104,7 +104,7 @@ func (e *encoder) change(c *Commit) *change {
 		k.nodes[i] = e.json(protocol.NodeBody{Message: n.Message, Plugin: n.Plugin, FrameOpen: n.FrameOpen})
 	}
 	for i, in := range c.Inputs {
-		k.inputs[i] = e.json(inputBody{in.Input, in.TurnOptions, in.Switches, in.Wake, in.Ceiling, in.Effort, in.Schema})
+		k.inputs[i] = e.json(inputBody{in.Input, in.TurnOptions, in.Switches, in.Wake, in.Ceiling, in.Effort, in.Iterations, in.Schema})
 		if len(in.PluginInputs) > 0 {
 			k.forPlugins[i] = e.json(in.PluginInputs)
 		}

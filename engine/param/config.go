@@ -56,6 +56,9 @@ func CheckTurnStart(p *protocol.TurnStartParams) error {
 	if modes := []protocol.WhenBusy{"", protocol.BusyQueue, protocol.BusyRefuse, protocol.BusySteer}; !slices.Contains(modes, p.WhenBusy) {
 		return NotOneOf("/whenBusy", modes)
 	}
+	if p.Iterations < 0 {
+		return Bad("/iterations", "must be at least 1")
+	}
 	switch o := p.TurnOptions; {
 	case o == nil:
 	case o.SchemaVersion < 1:
@@ -91,6 +94,8 @@ func CheckSteer(p *protocol.TurnStartParams) error {
 		return Bad("/turnOptions", "cannot be changed in a turn that runs")
 	case p.Effort != "":
 		return Bad("/effort", "cannot be changed in a turn that runs")
+	case p.Iterations != 0:
+		return Bad("/iterations", "cannot be changed in a turn that runs")
 	case len(p.Schema) > 0:
 		return Bad("/schema", "cannot be changed in a turn that runs")
 	}

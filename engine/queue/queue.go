@@ -100,7 +100,9 @@ func (q *Queue) BeginsWith(id protocol.TurnID) (ids []protocol.InputID) {
 type Settings struct {
 	Options *protocol.TurnOptions // for the driver; nil: those of the frame
 	Effort  string                // reasoning effort; "": the session's
-	Schema  json.RawMessage       // JSON Schema of the turn's value; nil: the turn ends with text
+	// Iterations is the maximum number of model calls; 0: that of the session.
+	Iterations int
+	Schema     json.RawMessage // JSON Schema of the turn's value; nil: the turn ends with text
 }
 
 // ForTurn returns what the given inputs set for their turn. If several inputs set the same thing, the last one counts.
@@ -110,6 +112,7 @@ func ForTurn(inputs []protocol.QueuedInput, ids []protocol.InputID) (s Settings)
 			continue
 		}
 		s.Options, s.Effort = cmp.Or(in.TurnOptions, s.Options), cmp.Or(in.Effort, s.Effort)
+		s.Iterations = cmp.Or(in.Iterations, s.Iterations)
 		if len(in.Schema) > 0 {
 			s.Schema = in.Schema
 		}

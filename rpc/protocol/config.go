@@ -170,6 +170,14 @@ type Budget struct {
 	NoProgress int `json:"noProgress,omitempty"` // maximum number of attempts in a row without a successful tool call or code cell; 0: 12
 }
 
+// Within returns the budget with at most n model calls; 0: no limit of its own.
+func (b Budget) Within(n int) Budget {
+	if n > 0 && (b.Iterations < 0 || n < b.Iterations) {
+		b.Iterations = n
+	}
+	return b
+}
+
 // ApprovalMode says what lashd does with a tool call: run it, ask for approval, or reject it.
 type ApprovalMode string
 

@@ -25,6 +25,8 @@ type TurnStartParams struct {
 	// For the session's driver. They replace its recorded options, for this turn and later ones.
 	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
 	Effort      string       `json:"effort,omitempty"` // reasoning effort of the turn that starts with this input; absent: the session's
+	// Maximum number of model calls of the turn that starts with this input, if that is less than the session's budget.
+	Iterations int `json:"iterations,omitempty"`
 	// JSON Schema, at most 64 KiB. The turn that starts with this input ends with a value that matches it, or fails.
 	Schema json.RawMessage `json:"schema,omitempty"`
 }

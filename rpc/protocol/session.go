@@ -99,8 +99,9 @@ type QueuedInput struct {
 	Refused      WakeRefusal  `json:"refused,omitempty"` // why a cancelled wake was not delivered
 
 	TurnOptions *TurnOptions    `json:"turnOptions,omitempty"`
-	Effort      string          `json:"effort,omitempty"`   // reasoning effort of its turn
-	Schema      json.RawMessage `json:"schema,omitempty"`   // JSON Schema of the value of its turn
-	Switches    int             `json:"switches,omitempty"` // number of frame switches that led to it; it is the task of the last one
-	Ceiling     *Ceiling        `json:"ceiling,omitempty"`  // set if a plugin or another session sent it: limits of its turn, in addition to the session's own
+	Effort      string          `json:"effort,omitempty"`     // reasoning effort of its turn
+	Iterations  int             `json:"iterations,omitempty"` // maximum number of model calls of its turn
+	Schema      json.RawMessage `json:"schema,omitempty"`     // JSON Schema of the value of its turn
+	Switches    int             `json:"switches,omitempty"`   // number of frame switches that led to it; it is the task of the last one
+	Ceiling     *Ceiling        `json:"ceiling,omitempty"`    // set if a plugin or another session sent it: limits of its turn, in addition to the session's own
 }

@@ -1925,6 +1925,8 @@ export interface QueuedInput {
   turnOptions?: TurnOptions;
   /** reasoning effort of its turn */
   effort?: string;
+  /** maximum number of model calls of its turn */
+  iterations?: number;
   /** JSON Schema of the value of its turn */
   schema?: unknown;
   /** number of frame switches that led to it; it is the task of the last one */
@@ -3660,6 +3662,8 @@ export interface TurnStartParams {
   turnOptions?: TurnOptions;
   /** reasoning effort of the turn that starts with this input; absent: the session's */
   effort?: string;
+  /** Maximum number of model calls of the turn that starts with this input, if that is less than the session's budget. */
+  iterations?: number;
   /** JSON Schema, at most 64 KiB. The turn that starts with this input ends with a value that matches it, or fails. */
   schema?: unknown;
 }
