@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"lashd/rpc/protocol"
 )
@@ -103,12 +104,47 @@ WHERE archived = ? AND (? OR parent IS NULL) AND (? = '' OR cwd = ?) AND (update
 ORDER BY updated_at DESC, session DESC
 LIMIT ?`
 
-// Sessions reads a page of sessions. A damaged one is listed with its id and damagedTitle.
+// Sessions reads a page of sessions with their first inputs. A damaged one is listed with its id and
+// damagedTitle.
 func (r *Reader) Sessions(ctx context.Context, q SessionQuery) ([]Session, error) {
 	if q.BeforeMs == 0 {
 		q.BeforeMs = math.MaxInt64
 	}
-	return list(ctx, r.pool, scanListed, listSessions, q.Archived, q.Children, q.Cwd, q.Cwd, q.BeforeMs, q.BeforeKey, q.Limit)
+	page, err := list(ctx, r.pool, scanListed, listSessions, q.Archived, q.Children, q.Cwd, q.Cwd, q.BeforeMs, q.BeforeKey, q.Limit)
+	for i := range page {
+		if err == nil {
+			page[i].FirstInput, err = r.firstInput(ctx, page[i].Key)
+		}
+	}
+	return page, err
+}
+
+// selectFirstInput reads the beginning of the first input with a text that no plugin and no wake
+// sent. It looks at eight inputs, because images can be sent without a text.
+const selectFirstInput = `
+SELECT substr(text, 1, 1000)
+FROM (
+  SELECT coalesce(json_extract(CAST(body AS TEXT), '$.input[0].text'), json_extract(CAST(body AS TEXT), '$.input[1].text')) AS text
+  FROM inputs i
+  WHERE session = ? AND source = '' AND intact(inputs i)
+  ORDER BY input
+  LIMIT 8)
+WHERE text IS NOT NULL
+LIMIT 1`
+
+// firstInputLength is the maximum length of a first input, in characters.
+const firstInputLength = 200
+
+// firstInput returns the beginning of the first text that a person sent to a session, in one line;
+// empty: there is none.
+func (r *Reader) firstInput(ctx context.Context, session int64) (string, error) {
+	var text string
+	err := r.pool.row(ctx, selectFirstInput, []any{session}, &text)
+	if errors.Is(err, ErrNotFound) {
+		return "", nil
+	}
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	return string(runes[:min(len(runes), firstInputLength)]), err
 }
 
 // CountSessions returns the number of stored sessions.

@@ -186,3 +186,54 @@ func BenchmarkInputs(b *testing.B) {
 		}
 	}
 }
+
+func TestFirstInputs(t *testing.T) {
+	t.Run("issue/21-3 a list of sessions has the beginning of the first text that a person sent", func(t *testing.T) {
+		s := open(t)
+		for _, id := range []protocol.SessionID{"ses_none", "ses_text", "ses_image", "ses_long"} {
+			session(t, s, id, "/w", "", "")
+		}
+		wake, image := input("wake"), input("look at this")
+		wake.Source = "task/1"
+		picture := protocol.InputPart{Type: protocol.InputAttachment, Attachment: &protocol.Attachment{Type: "image/png", URL: "http://x/"}}
+		image.Input = append([]protocol.InputPart{picture}, image.Input...)
+		alone := input("")
+		alone.Input = []protocol.InputPart{picture}
+		commit(t, s, &persistence.Commit{Session: "ses_text", Inputs: []protocol.QueuedInput{wake, input(" first\n\tline "), input("second")}})
+		commit(t, s, &persistence.Commit{Session: "ses_image", Inputs: []protocol.QueuedInput{alone, image}})
+		inputs(t, s, "ses_long", strings.Repeat("é", 300_000))
+		page, err := s.Sessions(t.Context(), persistence.SessionQuery{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[protocol.SessionID]string{"ses_text": "first line", "ses_image": "look at this", "ses_long": strings.Repeat("é", 200)}
+		for _, row := range page {
+			if row.FirstInput != want[row.ID] {
+				t.Errorf("%s: %q, want %q", row.ID, row.FirstInput, want[row.ID])
+			}
+		}
+	})
+}
+
+// BenchmarkSessions reads pages of 50 and 200 of 5,000 sessions of 20 inputs each.
+func BenchmarkSessions(b *testing.B) {
+	s := open(b)
+	for i := range 5000 {
+		id := protocol.SessionID(fmt.Sprint("ses_", i))
+		session(b, s, id, "/w", "a title", "")
+		texts := make([]string, 20)
+		for j := range texts {
+			texts[j] = fmt.Sprint("fix the test ", i, j, strings.Repeat(" word", 60))
+		}
+		inputs(b, s, id, texts...)
+	}
+	for _, limit := range []int{50, 200} {
+		b.Run(fmt.Sprint(limit), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Sessions(b.Context(), persistence.SessionQuery{Limit: limit}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -63,6 +63,7 @@ type Session struct {
 	CreatedAtMs int64        `json:"createdAtMs"`
 	UpdatedAtMs int64        `json:"updatedAtMs"`
 	Archived    bool         `json:"archived,omitempty"`
+	FirstInput  string       `json:"firstInput,omitempty"` // the beginning of the first text that a person sent to it, at most 200 characters; only in session/list
 }
 
 // Boundary is the kind of checkpoint at which a steered input may enter a running turn.

@@ -2185,6 +2185,8 @@ export interface Session {
   createdAtMs: number;
   updatedAtMs: number;
   archived?: boolean;
+  /** the beginning of the first text that a person sent to it, at most 200 characters; only in session/list */
+  firstInput?: string;
 }
 
 /** SessionArchiveParams archives a session. */
