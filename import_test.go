@@ -77,6 +77,7 @@ var levels = map[string]int{
 	"lashd/engine/approval":                 3,
 	"lashd/engine/rulebook":                 4,
 	"lashd/engine/search":                   3,
+	"lashd/engine/export":                   3,
 	"lashd/engine/undo":                     4,
 	"lashd/engine/audit":                    4,
 	"lashd/engine/plugin":                   3,

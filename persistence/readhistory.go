@@ -186,3 +186,31 @@ func missingNode(id protocol.NodeID, err error) error {
 	}
 	return fmt.Errorf("node %s: %w", id, err)
 }
+
+// selectNodesUp reads the nodes of one branch between two places, oldest first.
+const selectNodesUp = `
+SELECT place, node_id, frame, turn_id, at, body, intact(nodes n)
+FROM nodes n
+WHERE place BETWEEN ? AND ?
+ORDER BY place
+LIMIT ?`
+
+// Forward reads up to limit nodes of the path that ends at leaf, oldest first, from a generation on.
+// A page ends with its branch or when its nodes are large, but has at least one node unless the path
+// has none. Parent is not filled in.
+func (r *Reader) Forward(ctx context.Context, leaf Cursor, from int64, limit int) ([]protocol.Node, error) {
+	at := leaf
+	for {
+		parent, err := r.parentCursor(ctx, at.Branch)
+		if err != nil {
+			return nil, err
+		}
+		if parent.Done || parent.Generation < from {
+			break
+		}
+		at = parent
+	}
+	scan := nodeScan{bytes: pathBytes}
+	nodes, err := list(ctx, r.pool, scan.next, selectNodesUp, place(at.Branch, from), place(at.Branch, at.Generation), limit)
+	return nodes, r.ofBranch(ctx, at.Branch, err)
+}

@@ -7,6 +7,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/artifact"
+	"lashd/engine/export"
 	"lashd/engine/rulebook"
 	"lashd/engine/search"
 	"lashd/engine/trigger"
@@ -63,6 +64,7 @@ func triggers(e *engine.Engine) *trigger.Registry      { return e.Triggers }
 func history(e *engine.Engine) *engine.History         { return e.History }
 func snapshots(e *engine.Engine) *engine.Snapshots     { return e.Snapshots }
 func files(e *engine.Engine) *undo.Files               { return e.Files }
+func exports(e *engine.Engine) *export.Exports         { return &export.Exports{Store: e.Store} }
 func searches(e *engine.Engine) *search.Searches       { return e.Searches }
 
 // toAs is to for methods that need the id of the client, because a call, a decision or an overlay

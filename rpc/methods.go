@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/artifact"
+	"lashd/engine/export"
 	"lashd/engine/rulebook"
 	"lashd/engine/search"
 	"lashd/engine/trigger"
@@ -52,7 +53,7 @@ var reading = []string{
 	"artifact/read", "audit/list", "audit/verify", "code/state", "debug/prompt", "decision/list", "graph/read", "model/list",
 	"operation/list", "operation/query", "ping", "plugin/list", "plugin/logs", "plugin/read", "queue/list", "rpc/discover",
 	"rule/list", "rule/test", "server/diagnostics", "server/status",
-	"session/diff", "session/inputs", "session/list", "session/points", "session/read", "session/search", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
+	"session/diff", "session/export", "session/inputs", "session/list", "session/points", "session/read", "session/search", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
 	"task/list", "task/output", "task/read", "task/wait", "tool/list", "tool/state", "trigger/history", "trigger/list", "trigger/types",
 	"turn/list", "turn/read", "turn/trace", "turn/wait", "usage/read",
 }
@@ -87,6 +88,7 @@ func groups() []group {
 			"session/inputs":         wait("Lists the texts that people sent to the sessions of a directory, newest first and each once. It covers the newest 5,000 inputs, without those of subagents, plugins and triggers.", to(searches, (*search.Searches).Inputs)),
 			"session/search":         wait("Finds messages of people and models, and titles, by their words. The first search makes the index, which takes a while in a large store.", to(searches, (*search.Searches).Search)),
 			"session/read":           bind("Reads a page of items, newest page first.", to(sessions, (*engine.Sessions).Read)),
+			"session/export":         wait("Writes a session as a Markdown or JSON document, in parts.", to(exports, (*export.Exports).Export)),
 			"session/attach":         bind("Subscribes to a session: returns a snapshot or replays missed events, then sends every new event.", (*conn).sessionAttach),
 			"session/detach":         bind("Ends a subscription.", (*conn).sessionDetach),
 			"session/configure":      bind("Changes settings. They apply from the next turn on.", to(sessions, (*engine.Sessions).Configure)),

@@ -49,6 +49,10 @@ const InputPages = "i"
 // SearchPages is the cursor name of the results of a search.
 const SearchPages = "q"
 
+// ExportPages returns the cursor name of the parts of an exported session, given the store's
+// number of the session.
+func ExportPages(session int64) string { return "x" + strconv.FormatInt(session, 36) }
+
 // TurnPages returns the cursor name of the list of turns of a session, given the store's
 // number of the session.
 func TurnPages(session int64) string { return "t" + strconv.FormatInt(session, 36) }

@@ -121,6 +121,28 @@ type SessionMatch struct {
 	Snippet     string    `json:"snippet"`          // the text around the match, in one line
 }
 
+// ExportFormat is the format of an exported session.
+type ExportFormat string
+
+const (
+	ExportMarkdown ExportFormat = "markdown" // for people: prompts, answers, a line for each tool call, and the diffs of edits
+	ExportJSON     ExportFormat = "json"     // an object with the session and, in nodes, the nodes of its active branch, complete
+)
+
+// SessionExportParams selects a session and a format. The document ends at the leaf that the session had at the first request.
+type SessionExportParams struct {
+	SessionID SessionID    `json:"sessionId"`
+	Format    ExportFormat `json:"format"`
+	Reasoning bool         `json:"reasoning,omitempty"` // with the model's reasoning in Markdown; JSON always has it
+	Cursor    string       `json:"cursor,omitempty"`
+}
+
+// SessionExportResult is the next part of the document, at most 1 MiB. The document is all parts, one after the other.
+type SessionExportResult struct {
+	Text       string `json:"text"`
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
 // SessionReadParams selects a page of a session's items, going back from a cursor.
 type SessionReadParams struct {
 	SessionID SessionID `json:"sessionId"`

@@ -785,6 +785,9 @@ export interface Event {
 /** EventType is the type of a session event. Durable reports which types have a Seq. */
 export type EventType = "turn/accepted" | "turn/started" | "turn/completed" | "item/started" | "item/delta" | "item/completed" | "item/retracted" | "model/requested" | "model/recorded" | "input/accepted" | "decision/opened" | "decision/resolved" | "tool/requested" | "tool/progress" | "cell/call" | "retry/status" | "plugin/status" | "plugin/custom" | "frame/opened" | "session/configured" | "session/forked" | "session/rewound" | "session/compacted" | "tools/changed" | "queue/changed" | "task/started" | "task/changed" | "task/completed" | "monitor/update" | "snapshot/created" | "snapshot/deleted" | "file/point" | "audit/recorded" | "usage/updated";
 
+/** ExportFormat is the format of an exported session. */
+export type ExportFormat = "markdown" | "json";
+
 /** FailureClass groups tool failures. */
 export type FailureClass = "invalidRequest" | "io" | "unavailable" | "permissionDenied" | "timeout" | "execution" | "external" | "resourceLimit" | "internal";
 
@@ -2281,6 +2284,21 @@ export interface SessionDiffResult {
   data: FileDiff[];
   /** the file points that made the changes */
   points: FilePoint[];
+  nextCursor?: string;
+}
+
+/** SessionExportParams selects a session and a format. The document ends at the leaf that the session had at the first request. */
+export interface SessionExportParams {
+  sessionId: SessionID;
+  format: ExportFormat;
+  /** with the model's reasoning in Markdown; JSON always has it */
+  reasoning?: boolean;
+  cursor?: string;
+}
+
+/** SessionExportResult is the next part of the document, at most 1 MiB. The document is all parts, one after the other. */
+export interface SessionExportResult {
+  text: string;
   nextCursor?: string;
 }
 
@@ -3886,6 +3904,8 @@ export interface Methods {
   "session/detach": { params: SessionParams; result: Empty };
   /** Returns the file changes of a session, a turn or a file point as unified diffs. */
   "session/diff": { params: SessionDiffParams; result: SessionDiffResult };
+  /** Writes a session as a Markdown or JSON document, in parts. */
+  "session/export": { params: SessionExportParams; result: SessionExportResult };
   /** Creates a session that shares this session's history up to a node. */
   "session/fork": { params: SessionForkParams; result: SessionNewResult };
   /** Lists the texts that people sent to the sessions of a directory, newest first and each once. It covers the newest 5,000 inputs, without those of subagents, plugins and triggers. */
