@@ -37,7 +37,7 @@ func (s *SearchReader) BranchEnds(ctx context.Context, after int64, limit int) (
 	return list(ctx, s.pool, scanBranchEnd, branchEnds, after, limit)
 }
 
-// BranchEnd reads one branch. One that does not exist has no nodes.
+// BranchEnd reads one branch. A branch that does not exist has no nodes.
 func (s *SearchReader) BranchEnd(ctx context.Context, branch int64) (BranchEnd, error) {
 	found, err := list(ctx, s.pool, scanBranchEnd, oneBranchEnd, branch)
 	if err != nil || len(found) == 0 {

@@ -48,9 +48,9 @@ func (w *writer) transact(ctx context.Context, group []*request) error {
 		return err
 	}
 	w.heads.committed()
-	w.changes.add(tx.touched)
 	w.uncounted += int64(written)
 	w.dropFiles(ctx, tx.dropped)
+	w.changes.add(tx.touched)
 	return nil
 }
 

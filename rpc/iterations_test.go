@@ -54,7 +54,7 @@ func TestIterations(t *testing.T) {
 			if err := json.Unmarshal(a.Result, &r); err != nil || a.Error != nil {
 				t.Fatalf("%+v %v", a.Error, err)
 			}
-			if calls.Load() != c.want || r.Outcome == nil || r.Outcome.Kind != protocol.OutcomeMaxTurns || !strings.Contains(r.Outcome.Text, "model calls") {
+			if calls.Load() != c.want || r.State != protocol.TurnFailed || r.Outcome == nil || r.Outcome.Kind != protocol.OutcomeMaxTurns || !strings.Contains(r.Outcome.Text, "model calls") {
 				t.Errorf("budget %d, turn %d: %d calls, outcome %+v", c.budget, c.turn, calls.Load(), r.Outcome)
 			}
 			a = w.ask(t, 3, "turn/run", fmt.Sprintf(`{"sessionId":%q,"input":[{"type":"text","text":"go"}],"iterations":1}`, id))
