@@ -37,7 +37,7 @@ func (r *Reader) Path(ctx context.Context, from Cursor, limit int) ([]protocol.N
 	for rest := (nodeScan{bytes: pathBytes}); len(nodes) < limit && !from.Done; {
 		page, err := list(ctx, r.pool, rest.next, selectNodesDown, place(from.Branch, 0), place(from.Branch, from.Generation), limit-len(nodes))
 		if err != nil {
-			return nil, from, r.ofBranch(ctx, from.Branch, err)
+			return nil, from, r.pool.ofBranch(ctx, from.Branch, err)
 		}
 		nodes = append(nodes, page...)
 		if len(nodes) == limit || rest.bytes <= 0 {
@@ -56,10 +56,10 @@ func (r *Reader) Path(ctx context.Context, from Cursor, limit int) ([]protocol.N
 }
 
 // ofBranch adds the session of a branch to the error of a damaged node.
-func (r *Reader) ofBranch(ctx context.Context, branch int64, err error) error {
+func (p *readPool) ofBranch(ctx context.Context, branch int64, err error) error {
 	if e, ok := errors.AsType[*DamagedRowError](err); ok {
 		// If the session cannot be read, the error is still correct.
-		_ = r.pool.row(ctx, "SELECT session_id FROM branches JOIN sessions USING (session) WHERE branches.branch = ?", []any{branch}, &e.Session)
+		_ = p.row(ctx, "SELECT session_id FROM branches JOIN sessions USING (session) WHERE branches.branch = ?", []any{branch}, &e.Session)
 	}
 	return err
 }
@@ -212,5 +212,5 @@ func (r *Reader) Forward(ctx context.Context, leaf Cursor, from int64, limit int
 	}
 	scan := nodeScan{bytes: pathBytes}
 	nodes, err := list(ctx, r.pool, scan.next, selectNodesUp, place(at.Branch, from), place(at.Branch, at.Generation), limit)
-	return nodes, r.ofBranch(ctx, at.Branch, err)
+	return nodes, r.pool.ofBranch(ctx, at.Branch, err)
 }

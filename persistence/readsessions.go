@@ -113,7 +113,7 @@ func (r *Reader) Sessions(ctx context.Context, q SessionQuery) ([]Session, error
 	page, err := list(ctx, r.pool, scanListed, listSessions, q.Archived, q.Children, q.Cwd, q.Cwd, q.BeforeMs, q.BeforeKey, q.Limit)
 	for i := range page {
 		if err == nil {
-			page[i].FirstInput, err = r.firstInput(ctx, page[i].Key)
+			page[i].FirstInput, err = r.pool.firstInput(ctx, page[i].Key)
 		}
 	}
 	return page, err
@@ -137,9 +137,9 @@ const firstInputLength = 200
 
 // firstInput returns the beginning of the first text that a person sent to a session, in one line;
 // empty: there is none.
-func (r *Reader) firstInput(ctx context.Context, session int64) (string, error) {
+func (p *readPool) firstInput(ctx context.Context, session int64) (string, error) {
 	var text string
-	err := r.pool.row(ctx, selectFirstInput, []any{session}, &text)
+	err := p.row(ctx, selectFirstInput, []any{session}, &text)
 	if errors.Is(err, ErrNotFound) {
 		return "", nil
 	}
