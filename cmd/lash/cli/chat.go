@@ -265,14 +265,14 @@ func (s *chatSession) Use(id protocol.SessionID) {
 // Choose implements chat.Session.
 func (s *chatSession) Choose(model string) { s.Model = model }
 
-// close closes the connection, if there is one. A Next that waits on it returns
-// chat.ErrGone.
+// close closes the connection, if there is one. A Next that waits on it, or a later
+// one, returns chat.ErrGone: when the chat ends, it does not wait for its commands.
 func (s *chatSession) close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.link != nil {
-		s.link.Close()
-		s.link = nil
+	l := s.link
+	s.mu.Unlock()
+	if l != nil {
+		l.Close()
 	}
 }
 
