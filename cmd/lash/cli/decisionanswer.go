@@ -33,6 +33,7 @@ func (a *asker) entered(ctx context.Context, t *turnRun, line string, more bool)
 		return
 	}
 	d := a.open[0]
+	t.view.counted = nil // the cursor is below the line of the answer
 	switch {
 	case !more:
 		a.answer(ctx, t, d, protocol.DecisionRespondParams{Choice: d.Default})

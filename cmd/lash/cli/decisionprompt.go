@@ -65,8 +65,7 @@ func (a *asker) resolved(ctx context.Context, t *turnRun, d *protocol.Decision) 
 }
 
 // prompt shows the first open decision with all the arguments of its call, or
-// answers it for --allow or without a terminal. The first question starts the
-// goroutine that reads stdin.
+// answers it for --allow or without a terminal.
 func (a *asker) prompt(ctx context.Context, t *turnRun) {
 	d := a.open[0]
 	a.step = stepChoice
@@ -78,11 +77,21 @@ func (a *asker) prompt(ctx context.Context, t *turnRun) {
 		a.answer(ctx, t, d, protocol.DecisionRespondParams{Choice: d.Default})
 		return
 	}
+	a.listen()
+	text := chat.Question(d, &t.about) + "\n" + chat.Offers(d) + "\n"
+	if left := chat.Until(d); left != "" {
+		text += left + "\n"
+	}
+	t.view.question(text + "> ")
+	t.view.counts(d)
+}
+
+// listen starts the goroutine that reads stdin, unless it runs.
+func (a *asker) listen() {
 	if a.lines == nil {
 		a.lines = make(chan string)
 		go a.readLines()
 	}
-	t.view.question(chat.Question(d, &t.about) + "\n" + chat.Offers(d) + chat.Until(d) + "\n> ")
 }
 
 // readLines sends the lines of stdin to a.lines until stdin ends. The goroutine

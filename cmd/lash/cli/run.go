@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,6 +131,8 @@ type turnRun struct {
 	about   protocol.Session // the session when it was attached
 	stopped bool             // the user has interrupted the turn
 	over    bool             // the end of the turn has been shown
+	refused *refusedCall     // nil: there was none
+	ran     protocol.CallID  // a repeated call whose turn has not begun; "" if there is none
 }
 
 // maxLosses is the number of lost connections after which lash run gives up. The
@@ -176,7 +179,15 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 			t.view.started(&item)
 		}
 	}
-	return t.follow(ctx, attached.Gap != nil)
+	report, err := t.follow(ctx, attached.Gap != nil)
+	for err == nil && report.State.Terminal() {
+		var again bool
+		if again, err = t.repeated(ctx); !again {
+			break
+		}
+		report, err = t.follow(ctx, false)
+	}
+	return report, err
 }
 
 // follow shows events until the turn ends. If the end was shown before, or may be
@@ -221,11 +232,17 @@ func (t *turnRun) follow(ctx context.Context, gap bool) (*protocol.TurnReport, e
 func (t *turnRun) show(ctx context.Context) bool {
 	for _, raw := range t.news.Take() {
 		var ev protocol.Event
-		if json.Unmarshal(raw, &ev) != nil || !t.fresh(ev) || ev.TurnID != t.turn && !t.below(ev.Decision) {
+		if json.Unmarshal(raw, &ev) != nil || !t.fresh(ev) {
+			continue
+		}
+		t.follows(&ev)
+		if ev.TurnID != t.turn && !t.below(ev.Decision) {
 			continue
 		}
 		t.view.event(raw, ev)
 		switch ev.Type {
+		case protocol.EventItemCompleted:
+			t.refused = cmp.Or(refusedIn(ev.Item), t.refused)
 		case protocol.EventDecisionOpened:
 			t.asker.opened(ctx, t, ev.Decision)
 		case protocol.EventDecisionResolved:

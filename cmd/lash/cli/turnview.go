@@ -34,6 +34,14 @@ type view struct {
 	status  bool      // stderr shows a status line that the next output replaces
 	doing   string    // what the turn waits for; "" to show no status line
 	since   time.Time // start of the wait
+	counted *counted  // the question at the cursor; nil: there is none, or other output came after it
+}
+
+// counted is a question with the time when it was printed, which counts down above
+// the cursor.
+type counted struct {
+	protocol.Decision
+	printed time.Time
 }
 
 // newView returns a view that waits for the daemon.
@@ -229,6 +237,7 @@ func (v *view) print(s string) {
 		return
 	}
 	v.clear()
+	v.counted = nil
 	fmt.Fprint(console.Stdout, s)
 	v.midLine = !strings.HasSuffix(s, "\n")
 }
@@ -246,6 +255,7 @@ func (v *view) endLine() {
 // the answer. Otherwise stdout stays exactly the answer.
 func (v *view) note(s string) {
 	v.clear()
+	v.counted = nil
 	if v.midLine && v.person && console.Terminal(os.Stdout) {
 		v.endLine()
 	}
@@ -257,6 +267,7 @@ func (v *view) await(what string) { v.doing, v.since = what, time.Now() }
 
 // tick updates the status line. It prints nothing within a line of the answer.
 func (v *view) tick() {
+	v.countDown()
 	waited := time.Since(v.since)
 	if !v.person || v.json || v.midLine || v.doing == "" || waited < time.Second {
 		return
@@ -279,6 +290,23 @@ func (v *view) question(s string) {
 	v.note("")
 	fmt.Fprint(os.Stderr, console.Printable(s))
 	v.doing = ""
+}
+
+// counts begins to count down the time that a question, which was just printed, has
+// left.
+func (v *view) counts(d *protocol.Decision) { v.counted = &counted{*d, time.Now()} }
+
+// countDown writes the time left on the line above the cursor, and leaves what the
+// user types as it is.
+func (v *view) countDown() {
+	if v.counted == nil {
+		return
+	}
+	d := v.counted.Decision
+	d.RemainingMs = cmp.Or(d.RemainingMs, d.DeadlineMs-d.OpenedAtMs) - time.Since(v.counted.printed).Milliseconds()
+	if text := chat.Until(&d); text != "" && d.RemainingMs > 0 {
+		fmt.Fprintf(os.Stderr, "\x1b7\x1b[1A\r%s\x1b[K\x1b8", text)
+	}
 }
 
 // waits notes a call whose result another program will send.
