@@ -151,18 +151,35 @@ func readAll(t *testing.T, path string) string {
 	return string(text)
 }
 
-// settingsIn returns the indented and fenced blocks of a page that are not commands.
+// settingsIn returns the indented and fenced blocks of a page that are neither commands nor sentences about refusals.
 func settingsIn(page string) (blocks []string) {
 	for _, block := range regexp.MustCompile("(?m)(?:^    .*\n)+|^```toml\n((?s:.*?))```\n").FindAllStringSubmatch(page, -1) {
 		text := block[1]
 		if text == "" {
 			text = strings.ReplaceAll("\n"+block[0], "\n    ", "\n")
 		}
-		if text = strings.TrimSpace(text); !strings.HasPrefix(text, "lash ") {
+		if text = strings.TrimSpace(text); !strings.HasPrefix(text, "it cannot ") && !strings.HasPrefix(text, "lash ") {
 			blocks = append(blocks, text)
 		}
 	}
 	return append(blocks, regexp.MustCompile(`sandbox_env = [^\x60]*`).FindAllString(page, -1)...)
+}
+
+// TestPermissionsPageRefusals has commands fail whose results have the sentences of the page.
+func TestPermissionsPageRefusals(t *testing.T) {
+	p := newSandboxedPlace(t, map[string]string{
+		"hosts": `{"name": "shell", "args": {"command": "echo x >> /etc/hosts"}}`,
+		"out":   `{"name": "shell", "args": {"command": "echo x > ./out"}}`,
+	})
+	sentences := regexp.MustCompile("(?m)^    it cannot .*$").FindAllString(permissionsPage(t), -1)
+	if len(sentences) != 2 {
+		t.Fatalf("the page has the sentences %q, the test knows 2", sentences)
+	}
+	for i, start := range [][]string{{"run", "hosts"}, {"run", "--sandbox", "readOnly", "out"}} {
+		t.Run("issue/20-2 a command fails with this: "+strings.TrimSpace(sentences[i]), func(t *testing.T) {
+			p.want(0, "done\n", strings.TrimSpace(sentences[i]), start...)
+		})
+	}
 }
 
 // TestPermissionsPageSettings writes each setting of the page to config.toml, and each rule also to the file of a workspace.
