@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"lashd/engine/audit"
@@ -61,12 +62,12 @@ func TestSandboxOfDeclaredMonitors(t *testing.T) {
 			if m.Spec.Sandbox != c.want || task.Spec.Command.Sandbox != c.want {
 				t.Errorf("the monitor has %q, its task %q, want %q", m.Spec.Sandbox, task.Spec.Command.Sandbox, c.want)
 			}
-			recorded := ""
+			var recorded strings.Builder
 			for _, a := range must[*protocol.AuditListResult](t)(audit.List(t.Context(), d.store, &protocol.AuditListParams{SessionID: id})).Data {
-				recorded += fmt.Sprintf("%s %s %s %s by %s", a.Kind, a.Tool, a.TaskID, a.Subject, a.Why.By)
+				recorded.WriteString(fmt.Sprintf("%s %s %s %s by %s", a.Kind, a.Tool, a.TaskID, a.Subject, a.Why.By))
 			}
-			if recorded != c.audit {
-				t.Errorf("the audit has %q, want %q", recorded, c.audit)
+			if recorded.String() != c.audit {
+				t.Errorf("the audit has %q, want %q", recorded.String(), c.audit)
 			}
 		})
 	}

@@ -14,7 +14,8 @@ import (
 // pathPattern is the path of a rule: a file, a directory with everything below it, or a pattern for them. The part before the first
 // wildcard is resolved like any path; the rest is compared with names.
 type pathPattern struct {
-	base pathresolve.Places
+	start string // the part before the first wildcard, as written
+	base  pathresolve.Places
 	// rest matches the path below base, as written; caseless ignores case. Without wildcards there is none.
 	rest, caseless *glob.Glob
 	names          []string // names in the rest that each matching path has, in lower case
@@ -26,7 +27,7 @@ const wildcards = "*?[{"
 func parsePath(dir, text string) (p pathPattern, broken bool) {
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "/**"), "/")
 	if !strings.ContainsAny(text, wildcards) {
-		return pathPattern{base: pathresolve.Of(dir, text)}, false
+		return pathPattern{start: text, base: pathresolve.Of(dir, text)}, false
 	}
 	names := strings.Split(filepath.ToSlash(text), "/")
 	at := slices.IndexFunc(names, func(name string) bool { return strings.ContainsAny(name, wildcards) })
@@ -38,13 +39,19 @@ func parsePath(dir, text string) (p pathPattern, broken bool) {
 	exact, err1 := glob.Compile(rest)
 	lower, err2 := glob.Compile(strings.ToLower(rest))
 	exact, lower = exact.Anchored(), lower.Anchored()
-	p = pathPattern{base: pathresolve.Of(dir, cmp.Or(base, ".")), rest: &exact, caseless: &lower}
+	base = cmp.Or(base, ".")
+	p = pathPattern{start: base, base: pathresolve.Of(dir, base), rest: &exact, caseless: &lower}
 	for _, name := range names[at:] {
 		if !strings.ContainsAny(name, wildcards+`\`) {
 			p.names = append(p.names, strings.ToLower(name))
 		}
 	}
 	return p, err1 != nil || err2 != nil
+}
+
+// current reports whether the base is still where the path leads.
+func (p *pathPattern) current(dir string) bool {
+	return slices.Equal(p.base, pathresolve.Of(dir, p.start))
 }
 
 // keys returns names in lower case, one of which each matching path has. There are none if the pattern cannot be resolved.

@@ -21,6 +21,8 @@ type Rules struct {
 	programs        []*rule // rules whose program is a path
 	byWalk          []*rule
 	hosts           []*rule
+	byHost          map[string][]*rule // hosts by their keys; "": those that cannot be parsed
+	dir             string             // as of Compile
 }
 
 // rule is a parsed rule.
@@ -38,16 +40,21 @@ type rule struct {
 }
 
 // Compile parses rules of a level. dir is where relative paths begin. owner completes the sentence "The rule … of OWNER decides".
-// It resolves the paths of the rules, which reads the file system; links that change later are seen by the next Compile.
+// It resolves the paths of the rules, which reads the file system; links that change later are seen by Current and the next Compile.
 func Compile(dir string, level protocol.RuleLevel, owner string, rules []protocol.ApprovalRule) *Rules {
 	if len(rules) == 0 {
 		return nil
 	}
-	rs := &Rules{commands: map[string][]*rule{}, paths: map[string][]*rule{}}
+	rs := &Rules{commands: map[string][]*rule{}, paths: map[string][]*rule{}, byHost: map[string][]*rule{}, dir: dir}
 	for i, r := range rules {
 		rs.add(dir, &rule{ApprovalRule: r, level: level, owner: owner, order: i})
 	}
 	return rs
+}
+
+// Current reports whether the paths of the rules still lead where they led. It reads the file system.
+func (rs *Rules) Current() bool {
+	return rs == nil || !slices.ContainsFunc(rs.all, func(r *rule) bool { return r.Path != "" && !r.path.current(rs.dir) })
 }
 
 // add parses and indexes a rule.
@@ -75,6 +82,7 @@ func (rs *Rules) add(dir string, r *rule) {
 		r.host, err = hostrule.Parse(r.Host)
 		r.broken = err != nil
 		rs.hosts = append(rs.hosts, r)
+		rs.byHost[r.host.Key()] = append(rs.byHost[r.host.Key()], r)
 	default:
 		rs.whole = append(rs.whole, r)
 	}
@@ -223,14 +231,21 @@ func (rs *Rules) decideHost(about *Subjects, h hostrule.Pattern, ships bool) (fo
 	if rs == nil {
 		return found
 	}
-	for _, r := range rs.hosts {
-		if !r.names(about.entry.Manifest, ships) {
-			continue
-		}
-		if r.decidesHost(h) {
+	for _, r := range rs.candidatesForHost(h) {
+		if r.names(about.entry.Manifest, ships) && r.decidesHost(h) {
 			found = stricter(found, finding{mode: r.Action, rule: r})
 		}
 	}
+	return found
+}
+
+// candidatesForHost returns the rules that can match a host of a call, in their order.
+func (rs *Rules) candidatesForHost(h hostrule.Pattern) []*rule {
+	found := slices.Clone(rs.byHost[""])
+	for _, key := range h.Keys() {
+		found = append(found, rs.byHost[key]...)
+	}
+	slices.SortFunc(found, func(a, b *rule) int { return a.order - b.order })
 	return found
 }
 

@@ -90,6 +90,32 @@ func TestIndexOfRules(t *testing.T) {
 	}
 }
 
+// TestIndexOfHosts compares decisions about hosts by the index with decisions by all rules.
+func TestIndexOfHosts(t *testing.T) {
+	patterns := rapid.SampledFrom([]string{"a.b.c", "*.b.c", "*.c", "c", "*", "b.c:8080", "*.b.c:443", "1.2.3.4", "1.2.3.4:80", "[::1]", "::ffff:1.2.3.4", "/broken"})
+	hosts := rapid.SampledFrom([]string{"a.b.c", "b.c", "x.a.b.c", "c", "xb.c", "b.c:8080", "1.2.3.4", "::1", "[::1]:80", "A.B.C."})
+	actions := rapid.SampledFrom([]protocol.ApprovalMode{"allow", "ask", "deny"})
+	rules := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) protocol.ApprovalRule {
+		return protocol.ApprovalRule{Host: patterns.Draw(t, "pattern"), Action: actions.Draw(t, "action")}
+	}), 1, 6)
+	t.Run("issue/20-3 a decision about a host by the index of rules is that by all rules", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			rs := Compile("/w", protocol.LevelUser, "the user", rules.Draw(t, "rules"))
+			h := namedHost(hosts.Draw(t, "host"))
+			about := subjectsOf(t, map[string]string{"command": "x"})
+			want := finding{}
+			for _, r := range rs.hosts {
+				if r.decidesHost(h) {
+					want = stricter(want, finding{mode: r.Action, rule: r})
+				}
+			}
+			if got := rs.decideHost(about, h, true); got != want {
+				t.Fatalf("%v: %+v, want %+v", h, got, want)
+			}
+		})
+	})
+}
+
 // BenchmarkDecision judges a call with 500 rules, parsed before.
 func BenchmarkDecision(b *testing.B) {
 	var rules []protocol.ApprovalRule

@@ -186,6 +186,29 @@ func (p Pattern) Name() string {
 // Address returns the address of a pattern that is one.
 func (p Pattern) Address() (netip.Addr, bool) { return p.addr, p.addr.IsValid() }
 
+// Key returns the name by which an index finds the pattern: see Keys.
+func (p Pattern) Key() string {
+	switch {
+	case p.all:
+		return "*"
+	case p.addr.IsValid():
+		return p.addr.String()
+	}
+	return p.name
+}
+
+// Keys returns the keys of all patterns that can concern a single host.
+func (p Pattern) Keys() []string {
+	all := []string{Pattern{all: true}.Key()}
+	if p.addr.IsValid() {
+		return append(all, p.Key())
+	}
+	for name, more := p.name, p.name != ""; more; _, name, more = strings.Cut(name, ".") {
+		all = append(all, name)
+	}
+	return all
+}
+
 // opens reports whether p allows a port.
 func (p Pattern) opens(port uint16) bool {
 	if p.port == 0 {

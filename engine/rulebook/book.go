@@ -132,19 +132,22 @@ func (b *Book) For(cwd, owner string, own []protocol.ApprovalRule) []*approval.R
 	return slices.DeleteFunc(all, func(rs *approval.Rules) bool { return rs == nil })
 }
 
-// compileLocked returns the compiled form of a list, from memory if it is recent.
+// compileLocked returns the compiled form of a list, from memory if its paths lead where they led.
 func (b *Book) compileLocked(cwd string, level protocol.RuleLevel, owner string, list []protocol.ApprovalRule) *approval.Rules {
 	if len(list) == 0 {
 		return nil
 	}
 	k, now := key{cwd, level, owner, &list[0], len(list)}, time.Now()
-	if c, ok := b.compiled[k]; ok && now.Sub(c.at) < maxAge {
+	c, ok := b.compiled[k]
+	if ok && now.Sub(c.at) < maxAge {
 		return c.rules
 	}
-	if len(b.compiled) >= maxCompiled {
+	if !ok && len(b.compiled) >= maxCompiled {
 		clear(b.compiled)
 	}
-	c := compiled{approval.Compile(cwd, level, owner, list), list, now}
+	if c.at = now; !ok || !c.rules.Current() {
+		c.rules, c.list = approval.Compile(cwd, level, owner, list), list
+	}
 	b.compiled[k] = c
 	return c.rules
 }
