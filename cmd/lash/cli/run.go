@@ -27,6 +27,7 @@ type runCommand struct {
 	Driver  string   `help:"How the new session drives the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
 	Attach  []string `help:"Image, PDF document or text file to send with the prompt. Repeat the flag for more files." aliases:"image" placeholder:"FILE" sep:"none"`
 	Schema  string   `name:"output-schema" help:"File with a JSON Schema. The answer is a JSON value that matches it." placeholder:"FILE"`
+	Turns   uint     `name:"max-turns" help:"Maximum number of model calls; then the turn fails. It does not raise the limit of the session." placeholder:"N"`
 	Cwd     string   `help:"Workspace of the new session (default the current directory)." placeholder:"DIR"`
 	Sandbox string   `help:"Sandbox of the commands in the new session: readOnly or workspace, which need no questions, or fullAccess for none (default: config.toml)." enum:",readOnly,workspace,fullAccess" default:"" placeholder:"MODE"`
 	Allow   bool     `help:"Allow every tool call that needs approval."`
@@ -346,7 +347,7 @@ func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error
 	var r protocol.TurnStartResult
 	err = t.call(ctx, "turn/start", protocol.TurnStartParams{
 		Mutation: protocol.Mutation{IdempotencyKey: t.key}, SessionID: t.session,
-		Input: input, Schema: t.schema,
+		Input: input, Schema: t.schema, Iterations: int(t.command.Turns),
 	}, &r)
 	t.turn = r.TurnID
 	if err == nil && r.State == protocol.TurnQueued {

@@ -54,6 +54,14 @@ func TestRunResult(t *testing.T) {
 			t.Errorf("stdout is %q", r.out)
 		}
 	})
+	t.Run("issue/21-3 run --max-turns limits the model calls of the turn", func(t *testing.T) {
+		r := p.want(console.ExitFailed, `"outcome":"maxTurns"`, "", "run", "--json", "--allow", "--max-turns", "1", "touch it")
+		p.want(0, "tried\n", "", "run", "--allow", "--max-turns", "2", "touch it")
+		p.want(console.ExitUsage, "", "expected a number, 0 or more", "run", "--max-turns", "-1", "hi")
+		if !strings.Contains(r.err, "maxTurns") && !strings.Contains(r.err, "limit") {
+			t.Errorf("stderr is %q, want the reason", r.err)
+		}
+	})
 	t.Run("issue/21-3 --json and --stream-json exclude each other", func(t *testing.T) {
 		p.want(console.ExitUsage, "", "can't be used together", "run", "--json", "--stream-json", "hi")
 	})

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,5 +49,24 @@ func TestSessionCommands(t *testing.T) {
 			t.Errorf("the part shows %q", r.out)
 		}
 		p.want(console.ExitFailed, "", `no turn has an id that begins with "trn_none"`, "session", "fork", id, "--at", "trn_none")
+	})
+	t.Run("issue/21-3 session export writes Markdown or JSON to stdout or to a new file", func(t *testing.T) {
+		p.want(0, "and a zeppelin", "", "session", "export", id)
+		var whole struct{ Session protocol.Session }
+		if r := p.run("session", "export", id, "--format", "json"); json.Unmarshal([]byte(r.out), &whole) != nil || string(whole.Session.ID) != id {
+			t.Errorf("JSON: %.300q", r.out)
+		}
+		file := filepath.Join(p.work, "export.md")
+		p.want(0, "", "wrote "+file, "session", "export", id, "-o", file)
+		text, err := os.ReadFile(file)
+		if err != nil || string(text) != p.run("session", "export", id).out {
+			t.Errorf("the file has %.300q, %v", text, err)
+		}
+		p.want(console.ExitFailed, "", "already exists", "session", "export", id, "-o", file)
+		other := filepath.Join(p.work, "other.md")
+		p.want(console.ExitFailed, "", "not found", "session", "export", "ses_"+strings.Repeat("0", 32), "-o", other)
+		if _, err := os.Stat(other); err == nil {
+			t.Error("a failed export leaves a file")
+		}
 	})
 }

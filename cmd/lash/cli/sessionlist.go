@@ -19,6 +19,7 @@ type sessionCommand struct {
 	Search sessionSearchCommand `cmd:"" help:"Find messages and titles by their words."`
 	Rename sessionRenameCommand `cmd:"" help:"Set the title of a session."`
 	Fork   sessionForkCommand   `cmd:"" help:"Copy a session, up to a turn."`
+	Export sessionExportCommand `cmd:"" help:"Write a session as Markdown or JSON."`
 	Points sessionPointsCommand `cmd:"" help:"List the file points of a session."`
 	Diff   sessionDiffCommand   `cmd:"" help:"Show the file changes of a session or a turn."`
 	Undo   sessionUndoCommand   `cmd:"" help:"Restore files to their contents before a turn."`
