@@ -24,5 +24,6 @@ func (p Paint) On(f *os.File, text string) string {
 
 // colours reports whether text on f may have colours.
 func colours(f *os.File) bool {
-	return Terminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	kind := os.Getenv("TERM")
+	return Terminal(f) && os.Getenv("NO_COLOR") == "" && kind != "" && kind != "dumb"
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -8,8 +9,10 @@ import (
 	"time"
 )
 
-// progressDelay is the time after which a running command says what it does.
-const progressDelay = time.Second
+const (
+	progressDelay  = time.Second // time after which a running command says what it does
+	defaultColumns = 80          // width of the line where the terminal tells none
+)
 
 // Progress says on a terminal what a command does, how far it is and how to stop it. It is a line on stderr that appears after a second,
 // changes, and is removed by End. Elsewhere it prints nothing. It is safe for concurrent use.
@@ -67,7 +70,7 @@ func (p *Progress) show() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	line := fmt.Sprintf("[%s] %s%s (%s)", time.Since(p.since).Round(time.Second), p.doing, p.far, p.stop)
-	fmt.Fprint(p.out, "\r"+OneLine(line, Columns(os.Stderr)-1)+"\x1b[K")
+	fmt.Fprint(p.out, "\r"+OneLine(line, cmp.Or(Columns(os.Stderr), defaultColumns)-1)+"\x1b[K")
 	p.shown = true
 }
 

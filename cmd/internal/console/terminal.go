@@ -52,13 +52,11 @@ type InJSON struct {
 	JSON bool `help:"Print JSON."`
 }
 
-// defaultColumns is the width that is assumed where the terminal tells none.
-const defaultColumns = 80
-
-// Columns returns the width of the terminal of f.
+// Columns returns the width of the terminal of f; 0 if it tells none.
 func Columns(f *os.File) int {
-	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-		return width
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
 	}
-	return defaultColumns
+	return width
 }

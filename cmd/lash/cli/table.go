@@ -21,8 +21,8 @@ const (
 // table prints rows in aligned columns, without trailing spaces. Each cell must be a single line. On a terminal it fits the width: the
 // widest columns are cut, ids to a unique prefix and other cells with an ellipsis. A first row in capitals is a header.
 func table(rows [][]string) error {
-	if console.Terminal(os.Stdout) {
-		rows = fit(rows, console.Columns(os.Stdout))
+	if width := console.Columns(os.Stdout); width > 0 {
+		rows = fit(rows, width)
 	}
 	widths := widthsOf(rows)
 	for _, row := range rows {

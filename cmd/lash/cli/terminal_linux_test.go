@@ -165,6 +165,9 @@ func TestListsOnATerminal(t *testing.T) {
 	id := p.session()
 	t.Run("issue/21-3 a list on a terminal has a bold header, relative times and short ids; NO_COLOR, TERM=dumb and a pipe have no colours", func(t *testing.T) {
 		c := newPTY(t)
+		if err := unix.IoctlSetWinsize(int(c.tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 80, Row: 24}); err != nil {
+			t.Fatal(err)
+		}
 		c.run(p, "", "", "session")
 		for _, text := range []string{"\x1b[1mSESSION\x1b[0m", " ago", id[:leastID]} {
 			wait.Until(t, "the terminal shows "+text, func() bool { return c.shows(text) || text == " ago" && c.shows("just now") })
