@@ -190,7 +190,7 @@ func (r *reader) draw(u *ui, s *screen.Screen) {
 
 // spokenSigns are the words for the signs at the beginning of lines, which screen readers
 // leave out or name by their shape.
-var spokenSigns = map[string]string{"✓ ": "done: ", "✗ ": "failed: ", "? ": "unknown: ", "› ": "you: ", "· ": "note: ", "▸ ": "now: ", "│ ": "quote: "}
+var spokenSigns = map[string]string{"✓ ": "done: ", "– ": "cancelled: ", "✗ ": "failed: ", "? ": "unknown: ", "› ": "you: ", "· ": "note: ", "▸ ": "now: ", "│ ": "quote: "}
 
 // readable returns a line as a screen reader should read it: without styles, lines and
 // signs. It returns "" for a line without words.

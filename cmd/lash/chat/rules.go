@@ -24,7 +24,7 @@ func rules(u *ui, rest string) tea.Cmd {
 	case word == "" || word == "list":
 		return read(u, "rule/list", protocol.RuleListParams{SessionID: id}, ruleList)
 	case word == "test" && rest != "":
-		return read(u, "rule/test", protocol.RuleTestParams{SessionID: id, Command: rest}, ruleVerdict)
+		return read(u, "rule/test", protocol.RuleTestParams{SessionID: id, Command: unquoted(rest)}, ruleVerdict)
 	case word == "add":
 		return addRule(u, rest)
 	case word == "remove" && rest != "":
@@ -61,14 +61,30 @@ func parseRule(words string) (level protocol.RuleLevel, r protocol.ApprovalRule,
 	}
 	r.Action = protocol.ApprovalMode(first)
 	kind, value, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	value = strings.TrimSpace(value)
+	value = unquoted(value)
 	into := map[string]*string{"command": &r.Command, "path": &r.Path, "host": &r.Host, "tool": &r.Tool}[kind]
 	known := r.Action == protocol.ApproveAllow || r.Action == protocol.ApproveAsk || r.Action == protocol.ApproveDeny
 	if into == nil || value == "" || !known {
 		return level, r, errors.New(rulesUsage)
 	}
+	if strings.ContainsAny(value[:1], "'\"") {
+		return level, r, errors.New("the value of the rule has one quote too many; write it without quotes: /rules add deny command git push")
+	}
 	*into = value
 	return level, r, nil
+}
+
+// unquoted returns a value without the quotes around it, which a shell would remove.
+func unquoted(value string) string {
+	value = strings.TrimSpace(value)
+	for _, quote := range []string{"'", `"`} {
+		inner, begins := strings.CutPrefix(value, quote)
+		inner, ends := strings.CutSuffix(inner, quote)
+		if begins && ends && !strings.Contains(inner, quote) {
+			return strings.TrimSpace(inner)
+		}
+	}
+	return value
 }
 
 // ruleList describes the rules that apply, one below the other.

@@ -23,6 +23,9 @@ func toolCall(item *protocol.Item, style markdown.Style) string {
 	if item.Status == protocol.ItemUnknown {
 		return asking.Render("? ") + head + asking.Render(" · outcome unknown")
 	}
+	if item.Output != nil && item.Output.Status == protocol.OutputCancelled {
+		return faint.Render("– ") + head + faint.Render(" · cancelled")
+	}
 	why, failed := failureOf(item)
 	if !failed {
 		return good.Render("✓ ") + head

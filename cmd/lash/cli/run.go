@@ -40,7 +40,8 @@ func (runCommand) Help() string {
 	return `Streams the answer to stdout. Tool calls, retries and questions go to stderr. Control characters are escaped; --json and
 --stream-json have the exact text.
 
-If no rule allows a tool call, lash run asks you on the terminal. "Always allow" covers later calls with the same arguments in this
+Commands run in the sandbox, and files of the workspace change, without a question; --sandbox readOnly asks before each change. If
+neither the sandbox nor a rule allows a tool call, lash run asks you on the terminal. "Always allow" covers later calls with the same arguments in this
 workspace; for write and edit, later calls for the same file. Without a terminal, the call is denied. Approvals that subagents
 request work the same way.
 
