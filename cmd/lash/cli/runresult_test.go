@@ -28,7 +28,7 @@ func TestRunResult(t *testing.T) {
 		{"an answer", 0, runResult{State: protocol.TurnCompleted, Outcome: protocol.OutcomeAssistantMessage, Answer: "hello"}, []string{"hi"}},
 		{"a value", 0, runResult{State: protocol.TurnCompleted, Outcome: protocol.OutcomeFinalValue, Answer: `{"city": "Bern"}`, Value: json.RawMessage(`{"city":"Bern"}`), CostUSD: 0.002}, []string{"--output-schema", "city.json", "value"}},
 		{"a failed turn", console.ExitFailed, runResult{State: protocol.TurnFailed, Outcome: protocol.OutcomeProviderError, Error: "the model refused"}, []string{"fail"}},
-		{"a denied call", console.ExitDenied, runResult{State: protocol.TurnCompleted, Outcome: protocol.OutcomeAssistantMessage, Answer: "tried", Error: "--allow allows"}, []string{"--sandbox", "fullAccess", "touch it"}},
+		{"a denied call", console.ExitDenied, runResult{State: protocol.TurnCompleted, Outcome: protocol.OutcomeAssistantMessage, Answer: "tried", Error: "was denied: "}, []string{"--sandbox", "fullAccess", "touch it"}},
 	} {
 		t.Run("issue/21-3 run --json prints one object for "+test.name+", and keeps the exit code", func(t *testing.T) {
 			r := p.want(test.code, "", "", append([]string{"run", "--json"}, test.args...)...)
