@@ -298,5 +298,6 @@ func TestWithoutACommand(t *testing.T) {
 		if code := c.run(p, "Ask lashd to do something", "/quit\r"); code != 0 {
 			t.Errorf("exit code %d, the terminal shows %q", code, c.shown)
 		}
+		p.want(0, "", "", "call", "server/status") // the daemon has started, so that the end of the test finds it
 	})
 }
