@@ -93,6 +93,7 @@ func TestCommandMessages(t *testing.T) {
 		{"/rules remove rul_1", "", `"ruleId":"rul_1","sessionId":"ses_1"}`},
 		{"/compact", "Nothing to compact.", "session/compact"},
 		{"/undo", "no file changes left to undo", "session/points"},
+		{"/diff", "No file changes to show", "session/points"},
 		{"/etc/hosts what is it", "Unknown command /etc/hosts. /help lists the commands; start with // to send a message that begins with /.", ""},
 		{"//etc/hosts what is it", "", `"text":"/etc/hosts what is it"`},
 		{"fix the test", "", `"title":"fix the test"`}, // outside/25

@@ -68,6 +68,9 @@ func (u *ui) diff(string) tea.Cmd {
 		if err == nil {
 			err = u.session.Call(u.ctx, "session/diff", protocol.SessionDiffParams{SessionID: id, PointID: point}, &r)
 		}
+		if errors.Is(err, errNothingToUndo) {
+			return saidMsg("No file changes to show: this session changed none, or all of them were undone.")
+		}
 		if err != nil {
 			return saidMsg(err.Error())
 		}

@@ -16,7 +16,7 @@ import (
 
 // rulesCommand has the subcommands of lash rules.
 type rulesCommand struct {
-	List   rulesListCommand   `cmd:"" help:"List the approval rules that apply here."`
+	List   rulesListCommand   `cmd:"" default:"withargs" help:"List the approval rules that apply here (default)."`
 	Test   rulesTestCommand   `cmd:"" help:"Show what lashd would do with a command or another tool call, and why."`
 	Add    rulesAddCommand    `cmd:"" help:"Add an approval rule."`
 	Remove rulesRemoveCommand `cmd:"" help:"Remove an approval rule, or an answer for more than one call."`

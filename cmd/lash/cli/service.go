@@ -15,7 +15,7 @@ import (
 // serviceCommand implements lash service.
 type serviceCommand struct {
 	Install serviceInstall `cmd:"" help:"Start lashd at login, and again after a crash."`
-	Status  serviceStatus  `cmd:"" help:"Show whether the service is installed and runs."`
+	Status  serviceStatus  `cmd:"" default:"withargs" help:"Show whether the service is installed and runs (default)."`
 	Remove  serviceRemove  `cmd:"" help:"Stop the service and remove it; data stays."`
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,10 @@ func (sessionRenameCommand) Help() string {
 
 // Run sets the title.
 func (c sessionRenameCommand) Run(ctx context.Context, e *daemon.Environment) error {
+	title := strings.TrimSpace(strings.Join(c.Title, " "))
+	if title == "" {
+		return console.Exit(console.ExitUsage, errors.New("the title is empty; give the session a name"))
+	}
 	l, err := e.Dial(ctx, true, nil)
 	if err != nil {
 		return err
@@ -33,7 +38,6 @@ func (c sessionRenameCommand) Run(ctx context.Context, e *daemon.Environment) er
 	if err != nil {
 		return err
 	}
-	title := strings.Join(c.Title, " ")
 	if err := l.Call(ctx, "session/setTitle", protocol.SessionSetTitleParams{SessionID: id, Title: title}, nil); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ func TestSessionCommands(t *testing.T) {
 		p.want(0, "", "lash: renamed "+id+` to "The first flight"`, "session", "rename", id[:20], "The", "first", "flight")
 		p.want(0, "The first flight", "", "session")
 		p.want(console.ExitUsage, "", "see lash session rename --help", "session", "rename", id)
+		p.want(console.ExitUsage, "", "the title is empty", "session", "rename", id, " ")
 	})
 	t.Run("issue/21-3 session search finds messages and titles, as a table and as JSON", func(t *testing.T) {
 		if r := p.want(0, id, "", "session", "search", "zeppel"); !strings.Contains(r.out, "user") || !strings.Contains(r.out, "and a zeppelin") {

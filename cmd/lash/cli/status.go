@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"lashd/cmd/internal/console"
@@ -96,8 +97,8 @@ type stopCommand struct{}
 
 // Help is shown by --help.
 func (stopCommand) Help() string {
-	return `Stops lashd and waits until it has exited. Nothing is lost: turns that run continue at the next start, and questions wait.
-Detached commands keep running. Any command that needs lashd starts it again.
+	return `Stops lashd and waits until it has exited. Turns that run continue at the next start, and questions wait. Background commands end;
+detached ones keep running. Any command that needs lashd starts it again.
 
 Example: lash stop`
 }
@@ -118,11 +119,24 @@ func (stopCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if err := l.Call(ctx, "server/status", nil, &s); err != nil {
 		return err
 	}
+	var tasks protocol.TaskListResult
+	if err := l.Call(ctx, "task/list", protocol.TaskListParams{Kind: protocol.TaskCommand, Live: true, Limit: 1000}, &tasks); err != nil {
+		return err
+	}
 	if err := e.Stop(ctx, l, s.Pid); err != nil {
 		return err
 	}
-	e.Note("stopped lashd %s (pid %d); %s", s.Version, s.Pid, continuesLater(&s))
+	e.Note("stopped lashd %s (pid %d); %s%s", s.Version, s.Pid, continuesLater(&s), endedCommands(tasks.Data))
 	return nil
+}
+
+// endedCommands says which of the running background commands ended with the daemon, "" for none. Detached commands did not.
+func endedCommands(all []protocol.Task) string {
+	all = slices.DeleteFunc(all, func(t protocol.Task) bool { return t.Spec.Recovery != protocol.RecoverOwner })
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s: %s", plural(len(all), "background command was ended", "background commands were ended"), console.OneLine(all[0].Spec.Label, 60))
 }
 
 // continuesLater says what the next start of the daemon continues.

@@ -101,3 +101,17 @@ func TestLogs(t *testing.T) {
 		}
 	})
 }
+
+func TestStopNamesEndedCommands(t *testing.T) {
+	t.Run("issue/21-3 lash stop names the background commands that end with the daemon", func(t *testing.T) {
+		p := newPlace(t)
+		id := p.session()
+		p.want(0, "", "", "call", "tool/call", `{"sessionId":"`+id+`","name":"start_command","args":{"command":"sleep 1000"}}`)
+		p.want(0, "", "no turn was running; 1 background command was ended: sleep 1000", "stop")
+	})
+	t.Run("issue/21-3 lash rules and lash service need no further word", func(t *testing.T) {
+		p := newPlace(t)
+		p.want(0, "", "", "rules")
+		p.want(0, "", "", "service", "--help")
+	})
+}
