@@ -40,7 +40,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	}
 	p.want(console.ExitUsage, "", "not valid JSON", "call", "ping", "{oops")
 	p.want(console.ExitUsage, "", "must be a JSON object", "call", "ping", "3")
-	p.want(console.ExitDenied, "tried\n", "--allow", "run", "--sandbox", "fullAccess", "touch it")
+	p.want(console.ExitDenied, "tried\n", "was denied: The call was not allowed: the approval request was denied; lash audit", "run", "--sandbox", "fullAccess", "touch it")
 	p.want(0, "tried\n", "[shell touch touched]", "run", "--allow", "touch it")
 	p.want(console.ExitFailed, "", "lash session lists the ids", "run", "--session", "ses_x", "hi")
 	p.want(console.ExitFailed, "", "lash model lists the models", "run", "--model", "none", "hi")

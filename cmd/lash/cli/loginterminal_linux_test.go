@@ -56,7 +56,7 @@ func TestLoginOnATerminal(t *testing.T) {
 				t.Errorf("keys.json: %s", p.held())
 			}
 			if c.shows(secretKey) || c.shows(secretKey[4:]) || c.shows("wrong") {
-				t.Errorf("the terminal shows the key: %q", c.shown)
+				t.Errorf("the terminal shows the key: %q", c.text())
 			}
 			if got := c.flags(t); got != before {
 				t.Errorf("the terminal has the flags %#x, before %#x", got, before)
@@ -82,7 +82,7 @@ func TestLoginOnATerminal(t *testing.T) {
 			}
 			wait.Until(t, "it says so", func() bool { return c.shows(test.says) })
 			if c.shows("half") || c.shows("two words") || p.held() != "" || c.flags(t) != before {
-				t.Errorf("the terminal shows %q, keys.json is %q, flags %#x, before %#x", c.shown, p.held(), c.flags(t), before)
+				t.Errorf("the terminal shows %q, keys.json is %q, flags %#x, before %#x", c.text(), p.held(), c.flags(t), before)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestLoginOnATerminal(t *testing.T) {
 			c.WriteString(secretKey + "\r")
 		}()
 		if code := c.run(p, "Provider: ", "1\n", "login"); code != 0 || !strings.Contains(p.held(), secretKey) {
-			t.Errorf("exit code %d, %q", code, c.shown)
+			t.Errorf("exit code %d, %q", code, c.text())
 		}
 	})
 }

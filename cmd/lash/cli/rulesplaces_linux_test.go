@@ -21,7 +21,7 @@ func TestRulesInTheChat(t *testing.T) {
 			c.chats(p, []string{"chat"}, line, answers[0])
 			for _, text := range answers {
 				if !c.shows(text) {
-					t.Errorf("it does not show %q: %q", text, c.shown)
+					t.Errorf("it does not show %q: %q", text, c.text())
 				}
 			}
 		})

@@ -43,10 +43,10 @@ func TestRunOnceMoreOnATerminal(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			if got := made(t, planted); got != runs {
-				t.Errorf("the call ran: %t; the terminal shows %q", got, c.shown)
+				t.Errorf("the call ran: %t; the terminal shows %q", got, c.text())
 			}
 			if runs {
-				wait.Until(t, "the agent answers what it read", func() bool { return strings.Count(c.shown, "hello") == 1 })
+				wait.Until(t, "the agent answers what it read", func() bool { return strings.Count(c.text(), "hello") == 1 })
 			}
 		})
 	}
@@ -70,14 +70,14 @@ func TestAnswersOfRun(t *testing.T) {
 		t.Helper()
 		c := newPTY(t)
 		if code := c.talk(p, steps, "run", "--sandbox", "fullAccess", prompt); code != 0 {
-			t.Errorf("exit code %d; the terminal shows %q", code, c.shown)
+			t.Errorf("exit code %d; the terminal shows %q", code, c.text())
 		}
 		return c
 	}
 	t.Run("issue/20-4 lash run counts down the time that a question has left", func(t *testing.T) {
 		c := newPTY(t)
 		if code := c.talk(p, [][2]string{{"(denied in 10:00)", ""}, {"\x1b[1A\r   (denied in 9:58)\x1b[K\x1b8", "n\n"}}, "run", "--sandbox", "fullAccess", "touch it"); code != console.ExitDenied {
-			t.Errorf("exit code %d; the terminal shows %q", code, c.shown)
+			t.Errorf("exit code %d; the terminal shows %q", code, c.text())
 		}
 	})
 	t.Run("issue/20-4 the answer e edits the command", func(t *testing.T) {

@@ -63,10 +63,13 @@ func (c *pty) read() {
 	}
 }
 
-func (c *pty) shows(text string) bool {
+func (c *pty) shows(text string) bool { return strings.Contains(c.text(), text) }
+
+// text is all that the terminal has shown so far.
+func (c *pty) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return strings.Contains(c.shown, text)
+	return c.shown
 }
 
 // run runs a command on the terminal and returns its exit code. Once the command has printed asks, run types answer.
@@ -296,7 +299,7 @@ func TestWithoutACommand(t *testing.T) {
 	t.Run("issue/21-1 lash alone is a chat on a terminal", func(t *testing.T) {
 		p, c := newPlace(t), newPTY(t)
 		if code := c.run(p, "Ask lashd to do something", "/quit\r"); code != 0 {
-			t.Errorf("exit code %d, the terminal shows %q", code, c.shown)
+			t.Errorf("exit code %d, the terminal shows %q", code, c.text())
 		}
 		p.want(0, "", "", "call", "server/status") // the daemon has started, so that the end of the test finds it
 	})

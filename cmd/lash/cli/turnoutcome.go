@@ -30,7 +30,7 @@ func outcomeError(r *protocol.TurnReport) error {
 		case f.Source == protocol.FromPlugin:
 			return console.Exit(console.ExitDenied, fmt.Errorf("a plugin denied a call of the tool %s: %s", call.Name, f.Message))
 		default:
-			return console.Exit(console.ExitDenied, fmt.Errorf("a call of the tool %s was denied: %s; lash rules list shows the rules, and lash audit what decided", call.Name, f.Message))
+			return console.Exit(console.ExitDenied, fmt.Errorf("a call of the tool %s was denied: %s; lash audit says what decided, and lash rules can change that", call.Name, strings.TrimSuffix(f.Message, ".")))
 		}
 	}
 	return nil
