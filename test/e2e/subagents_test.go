@@ -90,9 +90,12 @@ func TestThreeAgentsOutliveEverybody(t *testing.T) {
 	root := w.led(p)
 	asked := p.event("the question is shown above", func(e protocol.Event) bool { return opened(e) && e.SessionID == root }).Decision
 	p.noted(root, 2)
-	if all := p.agents(root); len(all) != 3 || all[2].State != protocol.TaskIdle || all[2].Spec.Subagent.SessionID != asked.SessionID {
-		t.Errorf("runtime/B11 while one asks, the subagents are %+v", all)
-	}
+	eventually(t, "runtime/B11 while one asks, its task is idle", func() error {
+		if all := p.agents(root); len(all) != 3 || all[2].State != protocol.TaskIdle || all[2].Spec.Subagent.SessionID != asked.SessionID {
+			return fmt.Errorf("the subagents are %+v", all)
+		}
+		return nil
+	})
 	p.conn.Close()
 	d.kill()
 	w.serve()
