@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -60,10 +61,10 @@ func (m machine) shows(command string, want ...string) {
 }
 
 func TestRelease(t *testing.T) {
-	newest := ""
+	var newest atomic.Value // string: the directory of the newest release
 	releases := http.NewServeMux()
 	releases.HandleFunc("/latest/download/{file}", func(w http.ResponseWriter, r *http.Request) {
-		http.ServeFile(w, r, filepath.Join(newest, r.PathValue("file")))
+		http.ServeFile(w, r, filepath.Join(newest.Load().(string), r.PathValue("file")))
 	})
 	server := httptest.NewServer(releases)
 	t.Cleanup(server.Close)
@@ -87,7 +88,7 @@ func TestRelease(t *testing.T) {
 		}
 	})
 	t.Run("issue/21-3 install.sh of a release installs it", func(t *testing.T) {
-		newest = first
+		newest.Store(first)
 		m.shows("sh "+first+"/install.sh", "Installed lash and lashd 0.1.0 in "+m.home+"/.local/bin.\n")
 		m.shows("lash --version; lashd --version", "lash 0.1.0\nlashd 0.1.0\n")
 		m.shows("cat .local/share/man/man1/lash-run.1", ".TH LASH\\-RUN 1 2027-01-15 \"lash 0.1.0\"")
@@ -95,7 +96,7 @@ func TestRelease(t *testing.T) {
 		m.shows("ls .local/lib/lash/current/", "LICENSE\nLICENSES-OF-LIBRARIES\nbin\nshare\n")
 	})
 	t.Run("issue/21-3 lash upgrade switches both programs, and says what to do about a running daemon", func(t *testing.T) {
-		newest = next
+		newest.Store(next)
 		m.run("lash session")
 		m.shows("lash upgrade --check", "lash 0.1.0 is installed. The newest release is 0.2.0. To install it: lash upgrade\n")
 		m.shows("lash --version", "lash 0.1.0\n")
@@ -105,12 +106,12 @@ func TestRelease(t *testing.T) {
 		m.shows("lash upgrade", "lash 0.2.0 is installed. It is the newest release.\n")
 	})
 	t.Run("issue/21-3 after a restart the new daemon runs, also for a lash of the old version", func(t *testing.T) {
-		m.shows("lash session", "the daemon runs lashd 0.1.0, this is 0.2.0")
+		m.shows("lash session", "the running lashd 0.1.0 is older than lash 0.2.0; to replace it, run: lash stop")
 		m.run(`lash stop`)
-		m.shows(".local/lib/lash/0.1.0-*/bin/lash session", "the daemon runs lashd 0.2.0, this is 0.1.0")
+		m.shows(".local/lib/lash/0.1.0-*/bin/lash session", "the running lashd 0.2.0 is newer than lash 0.1.0")
 	})
 	t.Run("issue/21-3 an older version is installed only if it is named", func(t *testing.T) {
-		newest = first
+		newest.Store(first)
 		m.shows("lash upgrade", "lash 0.2.0 is installed. It is newer than the newest release, 0.1.0.\n")
 		m.shows("lash upgrade --version 0.1.0 2>/dev/null; lash --version", "Installed lash and lashd 0.1.0 (before: 0.2.0)", "\nlash 0.1.0\n")
 	})
