@@ -31,8 +31,8 @@ const (
 )
 
 // ExitError is an error with an exit code. If err is nil, nothing is printed: the
-// command has printed the reason. Other errors exit with exitFailed, or
-// exitCancelled after a signal.
+// command has printed the reason. Other errors exit with ExitFailed, or
+// ExitCancelled after a signal.
 type ExitError struct {
 	Code int
 	err  error

@@ -33,17 +33,17 @@ const (
 )
 
 // ErrGone means that the connection to the daemon was lost. The caller may connect
-// again. If it gives up, the process exits with exitNoDaemon.
+// again. If it gives up, the process exits with console.ExitNoDaemon.
 var ErrGone error = console.Exit(console.ExitNoDaemon, errors.New("the connection to the daemon was lost"))
 
 // Dial connects to the daemon. If no daemon is running and start is set, it starts
 // one. Events go to onEvent, which may be nil and must not block. The caller
-// closes the link. Without a daemon the error has exitNoDaemon.
+// closes the link. Without a daemon the error has console.ExitNoDaemon.
 func (e *Environment) Dial(ctx context.Context, start bool, onEvent func(json.RawMessage)) (*Link, error) {
 	return e.DialWatching(ctx, start, onEvent, nil)
 }
 
-// DialWatching does the same as dial. Events of the daemon itself, which it sends
+// DialWatching does the same as Dial. Events of the daemon itself, which it sends
 // after server/attach, go to onNews, which may be nil. It retries a few times if
 // the connection is lost during initialize.
 func (e *Environment) DialWatching(ctx context.Context, start bool, onEvent func(json.RawMessage), onNews func(json.RawMessage)) (*Link, error) {
@@ -104,7 +104,7 @@ const (
 
 // Connect opens a connection to the daemon of the data directory. If no daemon is
 // running, it starts one and waits up to startWait for it. Without start, it fails
-// with exitNoDaemon. If another process starts a daemon at the same moment, it
+// with console.ExitNoDaemon. If another process starts a daemon at the same moment, it
 // connects to that one.
 func (e *Environment) Connect(ctx context.Context, start bool) (net.Conn, error) {
 	conn, err := e.reach(ctx)
@@ -223,7 +223,7 @@ func (e *Environment) holder() *socket.HeldError {
 // spawn starts a daemon that outlives this process and logs to lashd.log. The
 // returned channel receives its exit. If several processes start a daemon at once,
 // the lock of the data directory lets one of them run; the others exit with
-// exitHeld.
+// console.ExitHeld.
 func (e *Environment) spawn() (<-chan error, error) {
 	if err := os.MkdirAll(e.Home, 0o700); err != nil {
 		return nil, err

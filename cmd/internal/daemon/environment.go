@@ -53,7 +53,7 @@ type Environment struct {
 }
 
 // Note prints a message for the user on stderr, with the name of the program in front. Results
-// never go through note.
+// never go through Note.
 func (e *Environment) Note(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, e.Name+":", console.Printable(fmt.Sprintf(format, args...)))
 }

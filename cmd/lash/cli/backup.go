@@ -35,7 +35,7 @@ Example: lash backup ~/lashd-monday`
 }
 
 // Run asks the daemon for a copy in a new directory. Damage that the daemon found
-// is listed and gives exitPartial; the rest has been copied and verified.
+// is listed and gives console.ExitPartial; the rest has been copied and verified.
 // Dir is made absolute, because the daemon has another working directory.
 func (c backupCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	dir, err := filepath.Abs(c.Dir)

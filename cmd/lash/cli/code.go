@@ -134,7 +134,7 @@ func (s *codeSession) executeOnce(ctx context.Context, p *protocol.CodeExecutePa
 }
 
 // show prints a result: calls and errors on stderr, the rest on stdout. An error
-// of the code has exitFailed.
+// of the code has console.ExitFailed.
 func (s *codeSession) show(source string, r *protocol.CodeExecuteResult) error {
 	failed := r.Result.Error != ""
 	if s.command.JSON {

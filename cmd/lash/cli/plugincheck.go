@@ -60,7 +60,7 @@ type verdict struct {
 
 // Run checks the files and, if they are valid, with --run also the process. It
 // prints everything it found before it fails.
-// An invalid plugin gives exitFailed without a further message.
+// An invalid plugin gives console.ExitFailed without a further message.
 func (c pluginCheckCommand) Run(ctx context.Context) error {
 	root, err := os.OpenRoot(c.Dir)
 	if err != nil {
