@@ -96,7 +96,7 @@ var advice = map[protocol.ErrorKind]string{
 	protocol.KindModelNotFound:   "lash model lists the models",
 	protocol.KindMethodNotFound:  "lashd schema lists all methods",
 	protocol.KindOverloaded:      "try again in a moment",
-	protocol.KindFileConflict:    "to overwrite the changes, use lash session undo --force, or /undo force in a chat",
+	protocol.KindFileConflict:    "to overwrite the changes, repeat it with --force, or use /undo force in a chat",
 	protocol.KindPointNotFound:   "lash session points lists the file points",
 	protocol.KindStorageFull:     "free disk space and try again",
 	protocol.KindStorageBusy:     "try again when the other process has finished",

@@ -1,21 +1,22 @@
 package chat
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"lashd/cmd/lash/turns"
 	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
 
 // goingBack asks what returns to before a turn, and shows what each answer would change.
 type goingBack struct {
-	turn    *listedTurn
-	lost    int // turns that the conversation loses
+	turn    *turns.Turn
+	lost    int    // turns that the conversation loses
+	where   string // says where it ends then; "": not all turns were known
 	choices []backChoice
 	at      int
 	force   bool // overwrite files with conflicts
@@ -23,9 +24,7 @@ type goingBack struct {
 
 // backChoice is a way to go back.
 type backChoice struct {
-	says   string
-	talk   bool // the conversation goes back
-	params protocol.SessionRewindParams
+	turns.Way
 	result *protocol.SessionRewindResult // of a dry run; nil: it is not known yet
 	err    error                         // of the dry run
 }
@@ -38,34 +37,36 @@ type dryRunMsg struct {
 	err    error
 }
 
-// rewinds returns the ways to go back to before a turn.
-func rewinds(turn *listedTurn) []backChoice {
-	return []backChoice{
-		{says: "the conversation and the files", talk: true, params: protocol.SessionRewindParams{ToTurn: turn.id, Files: protocol.RewindAlso}},
-		{says: "only the conversation", talk: true, params: protocol.SessionRewindParams{ToTurn: turn.id}},
-		{says: "only the files", params: protocol.SessionRewindParams{ToTurn: turn.id, Files: protocol.RewindOnly}},
+// choicesOf returns the choices between ways to go back.
+func choicesOf(ways []turns.Way) (choices []backChoice) {
+	for _, w := range ways {
+		choices = append(choices, backChoice{Way: w})
 	}
+	return choices
 }
 
 // undoes asks whether to undo the file changes of a turn.
-func (t *turnList) undoes(turn *listedTurn) tea.Cmd {
-	if turn.point == nil {
+func (t *turnList) undoes(turn *turns.Turn) tea.Cmd {
+	if turn.Point == nil {
 		t.fault = "This turn changed no files."
 		return nil
 	}
-	return t.goBack(turn, rewinds(turn)[2:])
+	return t.goBack(turn, choicesOf(t.turns.Ways(turn)[2:]))
 }
 
 // goBack asks what goes back.
-func (t *turnList) goBack(turn *listedTurn, choices []backChoice) tea.Cmd {
-	t.back = &goingBack{turn: turn, lost: len(t.turns) - slices.Index(t.turns, turn), choices: choices}
+func (t *turnList) goBack(turn *turns.Turn, choices []backChoice) tea.Cmd {
+	t.back = &goingBack{turn: turn, lost: len(t.turns.From(turn)), choices: choices}
+	if !t.loading {
+		t.back.where = t.turns.Where(turn)
+	}
 	return t.try(0)
 }
 
 // try returns a command that finds out what a choice would do. One runs at a time, because each needs the session
 // for itself.
 func (t *turnList) try(at int) tea.Cmd {
-	m, p := dryRunMsg{of: t.back, at: at, result: &protocol.SessionRewindResult{}}, t.back.choices[at].params
+	m, p := dryRunMsg{of: t.back, at: at, result: &protocol.SessionRewindResult{}}, t.back.choices[at].Params
 	p.SessionID, p.DryRun = t.session, true
 	return func() tea.Msg {
 		m.err = t.call("session/rewind", p, m.result)
@@ -97,12 +98,12 @@ func (b *goingBack) key(t *turnList, m tea.KeyPressMsg) (cmd tea.Cmd, open bool)
 		b.at = min(b.at+1, len(b.choices)-1)
 	case len(name) == 1 && name[0] >= '1' && int(name[0]-'1') < len(b.choices):
 		b.at = int(name[0] - '1')
-	case name == "o" && len(conflicts(c.result)) > 0:
+	case name == "o" && len(turns.Conflicts(c.result)) > 0:
 		b.force = !b.force
 	case name == "enter" && b.ready():
-		p := c.params
+		p := c.Params
 		p.Mutation, p.SessionID, p.Force = key(), t.session, b.force
-		return func() tea.Msg { return goBackMsg{p, b.turn, c.talk} }, false
+		return func() tea.Msg { return goBackMsg{p, b, c.Talk} }, false
 	}
 	return nil, true
 }
@@ -110,34 +111,21 @@ func (b *goingBack) key(t *turnList, m tea.KeyPressMsg) (cmd tea.Cmd, open bool)
 // ready reports whether the marked choice is known to work.
 func (b *goingBack) ready() bool {
 	c := &b.choices[b.at]
-	return c.result != nil && c.err == nil && (b.force || len(conflicts(c.result)) == 0)
-}
-
-// conflicts returns the files of a dry run that only force changes.
-func conflicts(r *protocol.SessionRewindResult) (against []protocol.FileRewind) {
-	if r == nil {
-		return nil
-	}
-	for _, f := range r.Files {
-		if f.Conflict != "" || f.Unkept != "" {
-			against = append(against, f)
-		}
-	}
-	return against
+	return c.result != nil && c.err == nil && (b.force || len(turns.Conflicts(c.result)) == 0)
 }
 
 // view returns the rows of the screen.
 func (b *goingBack) view(width, height int) (rows []string) {
 	head := "Go back to before this turn"
-	if len(b.choices) == 1 {
+	if !b.choices[0].Talk {
 		head = "Undo the file changes of this turn and of later ones"
 	}
-	rows = append(rows, strong.Render(head), mine.Render("› "+termtext.OneLine(b.turn.title(), max(width-2, 10))), "")
+	rows = append(rows, strong.Render(head), mine.Render("› "+termtext.OneLine(b.turn.Title(), max(width-2, 10))), "")
 	for i := range b.choices {
 		if len(b.choices) == 1 {
 			break
 		}
-		line := fmt.Sprintf("%d  %s", i+1, b.choices[i].says)
+		line := fmt.Sprintf("%d  %s", i+1, b.choices[i].Says)
 		if i == b.at {
 			rows = append(rows, mine.Render("▸ "+line))
 		} else {
@@ -161,7 +149,7 @@ func (b *goingBack) keys() string {
 	switch {
 	case b.ready():
 		return "Enter goes back · Up and Down choose · Esc changes nothing"
-	case len(conflicts(b.choices[b.at].result)) > 0:
+	case len(turns.Conflicts(b.choices[b.at].result)) > 0:
 		return "o overwrites these files · Up and Down choose · Esc changes nothing"
 	}
 	return "Up and Down choose · Esc changes nothing"
@@ -176,13 +164,13 @@ func (b *goingBack) effects() (lines []string) {
 	case c.result == nil:
 		return []string{faint.Render("Finding out what would change…")}
 	}
-	if c.talk {
+	if c.Talk {
 		lines = append(lines, fmt.Sprintf("The agent forgets %s. Your input returns to the prompt.", theTurns(b.lost)), "")
 	} else {
 		lines = append(lines, "The conversation stays as it is.", "")
 	}
 	switch files := c.result.Files; {
-	case c.params.Files == "":
+	case c.Params.Files == "":
 		return append(lines, "Files stay as they are.")
 	case len(files) == 0:
 		return append(lines, "No file changes.")
@@ -229,7 +217,7 @@ func (b *goingBack) effect(f *protocol.FileRewind) string {
 // goBackMsg asks the chat to go back to before a turn.
 type goBackMsg struct {
 	params protocol.SessionRewindParams
-	turn   *listedTurn
+	of     *goingBack
 	talk   bool
 }
 
@@ -251,15 +239,24 @@ func wentBack(u *ui, m wentBackMsg) tea.Cmd {
 		u.paper.print(rewound(m.result.Files))
 	}
 	if m.talk {
-		u.in.Prepend(m.turn.input())
+		u.in.Prepend(inputOf(m.of.turn))
+		return noted(m.of.where)
 	}
 	return nil
 }
 
+// noted returns a command that shows a note; nil without one.
+func noted(text string) tea.Cmd {
+	if text == "" {
+		return nil
+	}
+	return say("%s", text)
+}
+
 // fork copies the session up to the end of a turn, and switches to the copy.
-func (t *turnList) fork(turn *listedTurn) tea.Cmd {
+func (t *turnList) fork(turn *turns.Turn) tea.Cmd {
 	return func() tea.Msg {
-		node, err := t.lastNode(turn.id)
+		node, err := turns.LastNode(t.call, t.session, turn.ID)
 		var r protocol.SessionNewResult
 		if err == nil {
 			err = t.call("session/fork", protocol.SessionForkParams{Mutation: key(), SessionID: t.session, AtNode: node}, &r)
@@ -267,26 +264,7 @@ func (t *turnList) fork(turn *listedTurn) tea.Cmd {
 		if err != nil {
 			return faultMsg(err.Error())
 		}
-		note := fmt.Sprintf("You are now in a copy that ends after %q. The original session is %s", termtext.OneLine(turn.title(), 40), t.session)
+		note := fmt.Sprintf("You are now in a copy that ends after %q. The original session is %s", termtext.OneLine(turn.Title(), 40), t.session)
 		return switchMsg{r.SessionID, note}
-	}
-}
-
-// lastNode returns the last node of a turn in the history.
-func (t *turnList) lastNode(turn protocol.TurnID) (protocol.NodeID, error) {
-	p := protocol.GraphReadParams{SessionID: t.session, Limit: turnPage}
-	for {
-		var r protocol.GraphReadResult
-		if err := t.call("graph/read", p, &r); err != nil {
-			return "", err
-		}
-		for _, n := range slices.Backward(r.Data) {
-			if n.TurnID == turn {
-				return n.ID, nil
-			}
-		}
-		if p.Cursor = r.NextCursor; p.Cursor == "" {
-			return "", errors.New("the history does not have this turn any more; open /turns again")
-		}
 	}
 }

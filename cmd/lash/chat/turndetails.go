@@ -4,12 +4,13 @@ import (
 	"strings"
 
 	"lashd/cmd/lash/markdown"
+	"lashd/cmd/lash/turns"
 	"lashd/rpc/protocol"
 )
 
 // details shows a whole turn: what was said and called, and the changes of files.
 type details struct {
-	turn *listedTurn
+	turn *turns.Turn
 	top  int // the first row on the screen
 	page int // the rows on the screen
 
@@ -41,7 +42,7 @@ func (d *details) key(name string) bool {
 
 // view returns the rows of the screen.
 func (d *details) view(style markdown.Style, height int) (rows []string) {
-	if d.width != style.Width || d.files != len(d.turn.files) {
+	if d.width != style.Width || d.files != len(d.turn.Files) {
 		d.render(style)
 	}
 	d.page = max(height-1, 1)
@@ -55,15 +56,15 @@ func (d *details) view(style markdown.Style, height int) (rows []string) {
 
 // render makes the rows.
 func (d *details) render(style markdown.Style) {
-	d.width, d.files, d.rows = style.Width, len(d.turn.files), nil
-	for i := range d.turn.items {
-		d.add(entry{item: &d.turn.items[i]}.shown(style))
+	d.width, d.files, d.rows = style.Width, len(d.turn.Files), nil
+	for i := range d.turn.Items {
+		d.add(entry{item: &d.turn.Items[i]}.shown(style))
 	}
-	if len(d.turn.files) > 0 {
+	if len(d.turn.Files) > 0 {
 		d.add(strong.Render("Changes of files"))
 	}
-	for i := range d.turn.files {
-		f := &d.turn.files[i]
+	for i := range d.turn.Files {
+		f := &d.turn.Files[i]
 		if f.Diff == "" {
 			d.add(changedFile(f, style.Width))
 			continue

@@ -1,22 +1,18 @@
 package chat
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"lashd/cmd/lash/markdown"
 	"lashd/cmd/lash/picker"
 	"lashd/cmd/lash/prompt"
+	"lashd/cmd/lash/turns"
 	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
-
-// turnPage is the number of nodes of the history that are read at once.
-const turnPage = 500
 
 // turnList lists the turns of a session that the model's history has, newest first. From it a person
 // looks at a turn, forks the session there, goes back to before it, or undoes its file changes.
@@ -25,20 +21,11 @@ type turnList struct {
 	session protocol.SessionID
 
 	list    picker.List
-	turns   []*listedTurn // oldest first
+	turns   turns.List
 	loading bool
 	fault   string // why something could not be read; "": all was
 	details *details
 	back    *goingBack
-}
-
-// listedTurn is a turn of the list.
-type listedTurn struct {
-	id      protocol.TurnID
-	items   []protocol.Item
-	point   *protocol.FilePoint // what it changed in files; nil: nothing
-	files   []protocol.FileDiff // once they are read
-	counted bool                // files has been read
 }
 
 // The messages of the list.
@@ -68,7 +55,7 @@ func openTurns(u *ui, _ string) tea.Cmd {
 
 // readHistory returns a command that reads a page of the history.
 func (t *turnList) readHistory(cursor string) tea.Cmd {
-	params := protocol.SessionReadParams{SessionID: t.session, Cursor: cursor, Limit: turnPage}
+	params := protocol.SessionReadParams{SessionID: t.session, Cursor: cursor, Limit: turns.Page}
 	return func() tea.Msg {
 		var m historyMsg
 		m.err = t.call("session/read", params, &m.page)
@@ -78,9 +65,8 @@ func (t *turnList) readHistory(cursor string) tea.Cmd {
 
 // readPoints is the command that reads what the turns changed in files.
 func (t *turnList) readPoints() tea.Msg {
-	var r protocol.SessionPointsResult
-	err := t.call("session/points", protocol.SessionParams{SessionID: t.session}, &r)
-	return pointsMsg{r.Data, err}
+	points, err := turns.ReadPoints(t.call, t.session)
+	return pointsMsg{points, err}
 }
 
 // update implements overlay.
@@ -135,7 +121,7 @@ func (t *turnList) key(m tea.KeyPressMsg) (tea.Cmd, bool) {
 	case name == "f":
 		return t.fork(turn), true
 	case name == "r":
-		return t.goBack(turn, rewinds(turn)), true
+		return t.goBack(turn, choicesOf(t.turns.Ways(turn))), true
 	case name == "u":
 		return t.undoes(turn), true
 	}
@@ -157,19 +143,9 @@ func (t *turnList) filterKey(m tea.KeyPressMsg) {
 }
 
 // marked returns the marked turn, or nil.
-func (t *turnList) marked() *listedTurn {
+func (t *turnList) marked() *turns.Turn {
 	e, _ := t.list.Marked()
-	return t.turn(protocol.TurnID(e.ID))
-}
-
-// turn returns a turn of the list, or nil.
-func (t *turnList) turn(id protocol.TurnID) *listedTurn {
-	for _, turn := range t.turns {
-		if turn.id == id {
-			return turn
-		}
-	}
-	return nil
+	return t.turns.Find(protocol.TurnID(e.ID))
 }
 
 // read takes a page of the history, and reads the one before it.
@@ -177,21 +153,7 @@ func (t *turnList) read(m historyMsg) tea.Cmd {
 	if t.loading = m.err == nil && m.page.NextCursor != ""; m.err != nil {
 		t.fault = m.err.Error()
 	}
-	var page []*listedTurn
-	for _, item := range m.page.Data {
-		if item.TurnID == "" {
-			continue
-		}
-		if n := len(page); n == 0 || page[n-1].id != item.TurnID {
-			page = append(page, &listedTurn{id: item.TurnID})
-		}
-		page[len(page)-1].items = append(page[len(page)-1].items, item)
-	}
-	if n := len(page); n > 0 && len(t.turns) > 0 && page[n-1].id == t.turns[0].id {
-		t.turns[0].items = append(page[n-1].items, t.turns[0].items...)
-		page = page[:n-1]
-	}
-	t.turns = append(page, t.turns...)
+	t.turns.Add(m.page.Data)
 	t.fill()
 	if !t.loading {
 		return t.readPoints // of the turns that are known now
@@ -205,42 +167,29 @@ func (t *turnList) knowPoints(m pointsMsg) tea.Cmd {
 		t.fault = m.err.Error()
 		return nil
 	}
-	for i := range m.points {
-		if p := &m.points[i]; p.Kind == protocol.PointTurn && p.Files > 0 {
-			if turn := t.turn(p.TurnID); turn != nil {
-				turn.point = p
-			}
-		}
-	}
+	t.turns.AddPoints(m.points)
 	t.fill()
 	return t.readFiles()
 }
 
 // readFiles returns a command that reads the files of the newest turn whose files are not known, if the history is whole.
 func (t *turnList) readFiles() tea.Cmd {
-	if t.loading {
+	turn := t.turns.Uncounted()
+	if t.loading || turn == nil {
 		return nil
 	}
-	for _, turn := range slices.Backward(t.turns) {
-		if turn.point == nil || turn.counted {
-			continue
-		}
-		turn.counted = true
-		m, params := filesMsg{of: turn.id}, protocol.SessionDiffParams{SessionID: t.session, PointID: turn.point.ID, Limit: turnPage}
-		return func() tea.Msg {
-			var r protocol.SessionDiffResult
-			m.err = t.call("session/diff", params, &r)
-			m.files = r.Data
-			return m
-		}
+	turn.Counted = true
+	m, point := filesMsg{of: turn.ID}, turn.Point.ID
+	return func() tea.Msg {
+		m.files, m.err = turns.ReadFiles(t.call, t.session, point)
+		return m
 	}
-	return nil
 }
 
 // knowFiles takes the files of a turn, and reads those of the next one.
 func (t *turnList) knowFiles(m filesMsg) tea.Cmd {
-	if turn := t.turn(m.of); turn != nil {
-		turn.files = m.files
+	if turn := t.turns.Find(m.of); turn != nil {
+		turn.Files = m.files
 	}
 	if m.err != nil {
 		t.fault = m.err.Error()
@@ -264,60 +213,31 @@ func (t *turnList) fill() {
 	}
 	entries := make([]picker.Entry, 0, len(t.turns))
 	for _, turn := range slices.Backward(t.turns) {
-		entries = append(entries, picker.Entry{ID: string(turn.id), Title: turn.title(), Detail: turn.detail(), Words: turn.input().Text()})
+		entries = append(entries, picker.Entry{ID: string(turn.ID), Title: turn.Title(), Detail: t.detail(turn), Words: inputOf(turn).Text()})
 	}
 	t.list.Set(entries)
 }
 
-// input returns what people sent to a turn, as it is typed: its inputs, one below the other.
-func (turn *listedTurn) input() prompt.Draft {
-	var texts []string
-	var files []*protocol.Attachment
-	for i := range turn.items {
-		item := &turn.items[i]
-		switch {
-		case item.Kind != protocol.ItemUserMessage:
-		case item.Attachment != nil:
-			files = append(files, item.Attachment)
-		case item.Text != "":
-			texts = append(texts, item.Text)
-		}
-	}
-	return prompt.DraftWith(strings.Join(texts, "\n"), files)
-}
+// inputOf returns what people sent to a turn, as it is typed: its inputs, one below the other.
+func inputOf(turn *turns.Turn) prompt.Draft { return prompt.DraftWith(turn.Input()) }
 
-// title returns the first words of a turn: of its input or, if another program began it, of its first item.
-func (turn *listedTurn) title() string {
-	for _, item := range turn.items {
-		if item.Kind == protocol.ItemUserMessage && item.Text != "" {
-			return item.Text
-		}
+// detail describes a turn on a line: its number once that is known, its age, and the files that it changed.
+func (t *turnList) detail(turn *turns.Turn) string {
+	line := faint.Render(ago(turn.AtMs()))
+	if !t.loading {
+		line = faint.Render(fmt.Sprintf("turn %d · ", t.turns.Number(turn))) + line
 	}
-	return cmp.Or(termtext.OneLine(turn.items[0].Text, 200), string(turn.items[0].Kind))
-}
-
-// detail describes a turn on a line: its age, and the files that it changed.
-func (turn *listedTurn) detail() string {
-	line := faint.Render(ago(turn.items[0].AtMs))
-	if turn.point == nil {
+	if turn.Point == nil {
 		return line
 	}
-	line += faint.Render(" · ") + counted(turn.point.Files, "file")
-	if added, removed := lineCounts(turn.files); added+removed > 0 {
+	line += faint.Render(" · ") + counted(turn.Point.Files, "file")
+	if added, removed := turns.Lines(turn.Files); added+removed > 0 {
 		line += " " + good.Render(fmt.Sprint("+", added)) + " " + bad.Render(fmt.Sprint("-", removed))
 	}
-	if turn.point.Undone {
+	if turn.Point.Undone {
 		line += faint.Render(" · ") + asking.Render("undone")
 	}
 	return line
-}
-
-// lineCounts returns the lines that were added and removed in files.
-func lineCounts(files []protocol.FileDiff) (added, removed int) {
-	for i := range files {
-		added, removed = added+files[i].Added, removed+files[i].Removed
-	}
-	return added, removed
 }
 
 // view implements overlay.
@@ -334,7 +254,7 @@ func (t *turnList) view(style markdown.Style, height int) (rows []string, x, y i
 			return nil
 		}
 		style.Width = width
-		return turn.brief(style, height)
+		return brief(turn, style, height)
 	})
 	if t.fault != "" {
 		rows[len(rows)-1] = bad.Render("✗ ") + termtext.OneLine(t.fault, 400)
@@ -343,18 +263,18 @@ func (t *turnList) view(style markdown.Style, height int) (rows []string, x, y i
 }
 
 // brief renders a turn beside the list: its files, and the end of what was said.
-func (turn *listedTurn) brief(style markdown.Style, height int) (lines []string) {
-	for i := range turn.files {
+func brief(turn *turns.Turn, style markdown.Style, height int) (lines []string) {
+	for i := range turn.Files {
 		if i == height/3 {
-			lines = append(lines, faint.Render(fmt.Sprintf("  … %d more files", len(turn.files)-i)))
+			lines = append(lines, faint.Render(fmt.Sprintf("  … %d more files", len(turn.Files)-i)))
 			break
 		}
-		lines = append(lines, changedFile(&turn.files[i], style.Width))
+		lines = append(lines, changedFile(&turn.Files[i], style.Width))
 	}
 	if len(lines) > 0 {
 		lines = append(lines, "")
 	}
-	return append(lines, lastMessages(turn.items, style, style.Width, max(height-len(lines), 1))...)
+	return append(lines, lastMessages(turn.Items, style, style.Width, max(height-len(lines), 1))...)
 }
 
 // changedFile describes the change of a file on a line.

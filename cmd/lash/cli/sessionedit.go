@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
+	"lashd/cmd/lash/turns"
 	"lashd/rpc/protocol"
 )
 
@@ -48,14 +48,15 @@ func (c sessionRenameCommand) Run(ctx context.Context, e *daemon.Environment) er
 // sessionForkCommand implements lash session fork.
 type sessionForkCommand struct {
 	Session string `arg:"" help:"Session to copy; lash session lists the ids."`
-	At      string `help:"Last turn of the copy; the turns are in lash call turn/list (default: the newest)." placeholder:"TURN"`
+	At      string `help:"Last turn of the copy: its number or id; lash session turns lists them (default: the newest)." placeholder:"TURN"`
 	Title   string `help:"Title of the copy (default: that of the session)." placeholder:"TITLE"`
 	console.InJSON
 }
 
 // Help is shown by --help.
 func (sessionForkCommand) Help() string {
-	return `Creates a session with the same history, which then goes its own way. Files are not copied. The id of the new session is printed.
+	return `Creates a session with the same history, which then goes its own way. Files are not copied, and only the original
+can undo the file changes of its turns. The id of the new session is printed.
 
 Example: lash run --session $(lash session fork ses_01a1fcf3) 'try it with a map instead'`
 }
@@ -72,7 +73,7 @@ func (c sessionForkCommand) Run(ctx context.Context, e *daemon.Environment) erro
 		return err
 	}
 	if c.At != "" {
-		if p.AtNode, err = lastNode(ctx, l, p.SessionID, c.At); err != nil {
+		if p.AtNode, err = nodeAt(ctx, l, p.SessionID, c.At); err != nil {
 			return err
 		}
 	}
@@ -87,24 +88,18 @@ func (c sessionForkCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	return err
 }
 
-// lastNode returns the last node of the turn that text names: an id or a unique prefix. It looks in the history, newest turns first.
-func lastNode(ctx context.Context, l *daemon.Link, id protocol.SessionID, text string) (protocol.NodeID, error) {
-	nodes := map[protocol.TurnID]protocol.NodeID{}
-	var turns []protocol.TurnID
-	for p := (protocol.GraphReadParams{SessionID: id}); ; {
-		var r protocol.GraphReadResult
-		if err := l.Call(ctx, "graph/read", p, &r); err != nil {
-			return "", err
-		}
-		for _, n := range slices.Backward(r.Data) {
-			if _, known := nodes[n.TurnID]; !known && n.TurnID != "" {
-				turns, nodes[n.TurnID] = append(turns, n.TurnID), n.ID
-			}
-		}
-		if p.Cursor = r.NextCursor; p.Cursor == "" {
-			break
-		}
+// nodeAt returns the node that text names: the last one of a turn, or a node by its id, which may be on a branch that a rewind left.
+func nodeAt(ctx context.Context, l *daemon.Link, id protocol.SessionID, text string) (protocol.NodeID, error) {
+	if strings.HasPrefix(text, "nod_") {
+		return protocol.NodeID(text), nil
 	}
-	turn, err := byPrefix(text, "trn_", "turn", "lash call turn/list '{\"sessionId\":\""+string(id)+"\"}'", turns)
-	return nodes[turn], err
+	list, err := readTurns(ctx, l, id)
+	if err != nil {
+		return "", err
+	}
+	turn, err := turnNamed(list, id, text)
+	if err != nil {
+		return "", err
+	}
+	return turns.LastNode(caller(ctx, l), id, turn.ID)
 }

@@ -18,7 +18,9 @@ type sessionCommand struct {
 	Show   sessionShowCommand   `cmd:"" help:"Show a session and its newest messages."`
 	Search sessionSearchCommand `cmd:"" help:"Find messages and titles by their words."`
 	Rename sessionRenameCommand `cmd:"" help:"Set the title of a session."`
+	Turns  sessionTurnsCommand  `cmd:"" help:"List the turns of a session."`
 	Fork   sessionForkCommand   `cmd:"" help:"Copy a session, up to a turn."`
+	Rewind sessionRewindCommand `cmd:"" help:"Go back to before a turn: the conversation, the files, or both."`
 	Export sessionExportCommand `cmd:"" help:"Write a session as Markdown or JSON."`
 	Points sessionPointsCommand `cmd:"" help:"List the file points of a session."`
 	Diff   sessionDiffCommand   `cmd:"" help:"Show the file changes of a session or a turn."`

@@ -36,7 +36,7 @@ func TestUndoOfATurnOrAPoint(t *testing.T) {
 	p.want(0, "mode 600 to 755", "", "session", "diff", "--stat")
 
 	write("mine\n")
-	p.want(console.ExitFailed, "conflict: changedSince", "to overwrite the changes, use lash session undo --force", "session", "undo", point)
+	p.want(console.ExitFailed, "conflict: changedSince", "to overwrite the changes, repeat it with --force", "session", "undo", point)
 	p.want(0, "", "", "run", "a newer session")
 	p.want(0, `"path":"script.sh"`, "", "session", "undo", "--json", "--force", turn)
 	if text, err := os.ReadFile(file); string(text) != "old\n" {
