@@ -32,6 +32,8 @@ var levels = map[string]int{
 	"lashd/engine/netproxy":                 1,
 	"lashd/engine/presence":                 1,
 	"lashd/engine/proc":                     0,
+	"lashd/engine/clientserver":             3,
+	"lashd/engine/models":                   3,
 	"lashd/engine/sandbox":                  2,
 	"lashd/persistence":                     1,
 	"lashd/persistence/crash":               2,

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lashd/engine/clientserver"
 	"lashd/engine/feed"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
@@ -29,7 +30,7 @@ type session struct {
 	feed *feed.Feed
 	// clientServers are the MCP servers that a client added; nil if there are none. They also
 	// survive a reload. The holder of the plugin lock replaces them, on the actor.
-	clientServers *clientServers
+	clientServers *clientserver.Set
 	// mail is unbuffered: a completed send means that the actor has the function and will run it.
 	mail chan func(*state)
 	// closed is closed when the actor has returned and the handle is out of Engine.sessions.
@@ -278,7 +279,7 @@ func (s *session) serve(ctx context.Context, st *state) {
 // leave removes the handle from the engine and disconnects the client's MCP servers. The next use
 // of the session creates a new handle.
 func (s *session) leave() {
-	s.clientServers.disconnect()
+	s.clientServers.Disconnect()
 	s.eng.mu.Lock()
 	if s.eng.sessions[s.id] == s {
 		delete(s.eng.sessions, s.id)

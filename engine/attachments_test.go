@@ -10,6 +10,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/attachment"
+	"lashd/engine/models"
 	"lashd/engine/param"
 	"lashd/engine/provider"
 	"lashd/persistence"
@@ -37,7 +38,7 @@ func TestAttachments(t *testing.T) {
 	})
 	spec := protocol.ModelSpec{Provider: "p", ID: "sees", Inputs: []protocol.Modality{protocol.ModalityImage}}
 	d := start(t, setup{config: func(c *engine.Config) {
-		c.Models = engine.FixedModels{{Name: "sees", Spec: spec, Provider: model}}
+		c.Models = models.Fixed{{Name: "sees", Spec: spec, Provider: model}}
 	}})
 	id, other := d.session(t), d.session(t)
 	begin := func(id protocol.SessionID, in []protocol.InputPart) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lashd/engine"
+	"lashd/engine/clientserver"
 	"lashd/engine/param"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -37,7 +38,7 @@ type room struct {
 
 func (i *inn) Taken(_ context.Context, _, name string) (string, error) { return i.taken[name], nil }
 
-func (i *inn) Connect(ctx context.Context, name string, s protocol.MCPServer, tell func(context.Context, error)) (engine.Server, error) {
+func (i *inn) Connect(ctx context.Context, name string, s protocol.MCPServer, tell func(context.Context, error)) (clientserver.Server, error) {
 	if s.Command == "closed" {
 		return nil, errors.New("closed")
 	}
@@ -394,7 +395,7 @@ func TestInvalidClientServers(t *testing.T) {
 		_, overlay := d.Sessions.SetOverlay(t.Context(), "cli_a", &protocol.SessionOverlayParams{SessionID: id, MCPServers: plugged})
 		_, session := d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), MCPServers: plugged})
 		for _, err := range []error{overlay, session} {
-			if e, ok := errors.AsType[*engine.ServerTakenError](err); !ok || *e != (engine.ServerTakenError{Server: "plugged", Plugin: "notes"}) {
+			if e, ok := errors.AsType[*clientserver.TakenError](err); !ok || *e != (clientserver.TakenError{Server: "plugged", Plugin: "notes"}) {
 				t.Errorf("%v", err)
 			}
 		}

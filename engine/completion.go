@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lashd/engine/attachment"
+	"lashd/engine/models"
 	"lashd/engine/param"
 	"lashd/engine/provider"
 	"lashd/engine/receipt"
@@ -38,7 +39,7 @@ func (cs *Completions) create(ctx context.Context, turn protocol.TurnID, p *prot
 	if err := cmp.Or(param.CheckCompletion(p), cs.checkSession(ctx, p.SessionID)); err != nil {
 		return nil, err
 	}
-	m, err := cs.eng.Models.named(p.Model)
+	m, err := cs.eng.Models.Named(p.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (cs *Completions) checkSession(ctx context.Context, id protocol.SessionID) 
 }
 
 // complete calls the model and traces the call. A failure of the provider becomes a ProviderError.
-func (cs *Completions) complete(ctx context.Context, m Model, turn protocol.TurnID, p *protocol.CompletionParams, schema json.RawMessage, sent attachment.Sent) (*protocol.CompletionResult, error) {
+func (cs *Completions) complete(ctx context.Context, m models.Model, turn protocol.TurnID, p *protocol.CompletionParams, schema json.RawMessage, sent attachment.Sent) (*protocol.CompletionResult, error) {
 	req := &provider.Request{
 		Model: m.Spec, System: structured.System(p.System, schema), Messages: sent.Messages, Choice: provider.ToolsNone, Options: p.Generation,
 		Output: provider.OutputSpec{Schema: schema, JSON: schema != nil}, Contents: sent.Contents, DenyURLs: cs.eng.DenyURLs,
@@ -106,7 +107,7 @@ func completionLabel(p *protocol.CompletionParams) string { return cmp.Or(p.Labe
 
 // collect reads the whole reply of the model. A panic of the provider becomes an error of the call,
 // and a stream without a stop reason counts as broken off.
-func (cs *Completions) collect(ctx context.Context, m Model, req *provider.Request) (reply provider.Reply, err error) {
+func (cs *Completions) collect(ctx context.Context, m models.Model, req *provider.Request) (reply provider.Reply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			cs.eng.group.Recovered("model", m.Name, p)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/provider/scripted"
 	"lashd/rpc/protocol"
 )
@@ -12,7 +13,7 @@ import (
 func costs(price *protocol.Price) setup {
 	used := &protocol.Usage{Input: 1500, CacheRead: 500, Output: 100, Cost: 7} // what it says of its cost is nothing to us
 	model := scripted.New(&scripted.Script{Otherwise: &scripted.Turn{Replies: []scripted.Reply{{Text: "ok", Usage: used}}}})
-	return setup{model: model, config: func(c *engine.Config) { c.Models.(engine.FixedModels)[0].Price = price }}
+	return setup{model: model, config: func(c *engine.Config) { c.Models.(models.Fixed)[0].Price = price }}
 }
 
 func TestCost(t *testing.T) {

@@ -13,7 +13,9 @@ import (
 
 	"lashd/engine/artifact"
 	"lashd/engine/background"
+	"lashd/engine/clientserver"
 	"lashd/engine/daemonevents"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/presence"
 	"lashd/engine/provider"
@@ -38,9 +40,9 @@ type Config struct {
 	Store   *persistence.Store
 	Plugins Plugins
 	// Servers connects MCP servers of clients; nil if clients may not add any.
-	Servers Servers
+	Servers clientserver.Host
 	// Models has the models that sessions can use.
-	Models ModelSource
+	Models models.Source
 	// Keys are the API keys that clients hand over for model servers; nil if they may not.
 	Keys *provider.Keys
 	// Defaults are the settings of new sessions. Driver and Budget are required.
@@ -75,18 +77,6 @@ type Plugins interface {
 	Drivers() []protocol.DriverInfo
 }
 
-// Model is a model that sessions can choose by its name.
-type Model struct {
-	Name     string
-	Title    string // name for people; optional
-	Spec     protocol.ModelSpec
-	Provider provider.Provider
-	// Price is what its tokens cost; nil if unknown.
-	Price *protocol.Price
-	// Fallback is the name of the model that a turn asks if this one fails before its reply began; "": none.
-	Fallback string
-}
-
 // API groups the methods for clients by noun. Most of them serve one method of the protocol.
 type API struct {
 	Sessions    *Sessions
@@ -119,7 +109,7 @@ type Engine struct {
 	Config
 	API
 	// Models is part of the API. It is declared here because it hides Config.Models.
-	Models *Models
+	Models *models.Catalog
 	// store is Config.Store.
 	store *persistence.Store
 	// incarnation identifies this run of the engine. A turn is driven only by the run whose
@@ -164,7 +154,7 @@ func New(cfg Config) *Engine {
 	}
 	e := &Engine{
 		workers: newWorkers(), commands: background.Commands{Environ: cfg.Environ, Nonce: cfg.Nonce, Sandbox: cfg.Sandbox, Outputs: background.NewOutputs(cfg.StateDir)},
-		Config: cfg, group: workgroup.New(cfg.Log), Models: &Models{cfg.Models, cfg.Keys}, store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
+		Config: cfg, group: workgroup.New(cfg.Log), Models: models.New(cfg.Models, cfg.Keys), store: cfg.Store, incarnation: uuid.NewString(), running: make(chan struct{}),
 		sessions: map[protocol.SessionID]*session{},
 		receipts: receipt.NewFlights(cfg.Store), waits: waits{turns: map[protocol.TurnID]*waiting{}},
 	}

@@ -12,10 +12,7 @@ var (
 	// ErrTurnNotActive means that a request names a turn that has ended or is not known.
 	ErrTurnNotActive = errors.New("the turn is not running; it has ended or is still queued")
 	// ErrSessionInUse means that a change cannot be made while something runs in the session.
-	ErrSessionInUse  = errors.New("the session is in use by a turn, a command or a call; wait for it or interrupt it")
-	ErrModelNotFound = errors.New("no such model")
-	// errNoDefault means that a session names no model and there is no default.
-	errNoDefault    = fmt.Errorf("%w: no provider has an API key; run lash login, use a local server that lash model list shows, or try lashd demo", ErrModelNotFound)
+	ErrSessionInUse = errors.New("the session is in use by a turn, a command or a call; wait for it or interrupt it")
 	ErrToolNotFound = errors.New("the session has no such tool; see tool/list")
 	// ErrNoCall means that tool/respond names a call that is not pending for this client.
 	ErrNoCall = errors.New("no pending call with this id for this client")

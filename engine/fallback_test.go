@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
 	"lashd/rpc/protocol"
@@ -23,7 +24,7 @@ func refuses(e provider.Error, calls *atomic.Int32) provider.Provider {
 // twoModels has a first model that falls back to the second, which costs a dollar a million tokens.
 func twoModels(first, second provider.Provider) setup {
 	return setup{config: func(c *engine.Config) {
-		c.Models = engine.FixedModels{
+		c.Models = models.Fixed{
 			{Name: "first", Spec: protocol.ModelSpec{Provider: "a", ID: "one"}, Provider: first, Price: &protocol.Price{Input: 1000, Output: 1000}, Fallback: "second"},
 			{Name: "second", Spec: protocol.ModelSpec{Provider: "b", ID: "two"}, Provider: second, Price: &protocol.Price{Input: 1, Output: 1}, Fallback: "first"},
 		}

@@ -15,6 +15,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/driver/standard"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
@@ -73,7 +74,7 @@ func (s setup) open(dir string) (*daemon, error) {
 	}
 	cfg := engine.Config{
 		Store: store, Plugins: host, Log: log, StateDir: dir,
-		Models:   engine.FixedModels{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m"}, Provider: s.model}},
+		Models:   models.Fixed{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m"}, Provider: s.model}},
 		Defaults: protocol.Config{Driver: s.driver.ID(), Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}},
 	}
 	if s.config != nil {

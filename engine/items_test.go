@@ -9,6 +9,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/driver/standard"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/tool"
@@ -142,4 +143,4 @@ func newGate(name string) *gate {
 }
 
 // idempotentModel allows retries of calls after output has started.
-func idempotentModel(c *engine.Config) { c.Models.(engine.FixedModels)[0].Spec.Idempotent = true }
+func idempotentModel(c *engine.Config) { c.Models.(models.Fixed)[0].Spec.Idempotent = true }

@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine/attachment"
 	"lashd/engine/change"
+	"lashd/engine/clientserver"
 	"lashd/engine/fact"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
@@ -37,7 +38,7 @@ func (ss *Sessions) new(ctx context.Context, b *sessionDraft, asked *protocol.Se
 	if err != nil {
 		return nil, err
 	}
-	b.servers, p.MCPServers = p.MCPServers, serverNames(p.MCPServers)
+	b.servers, p.MCPServers = p.MCPServers, clientserver.Names(p.MCPServers)
 	return receipt.Once(ctx, ss.eng.receipts, "session/new", p.Key(), p, func(rc receipt.Request) (*protocol.SessionNewResult, error) {
 		b.params, b.id = p, cmp.Or(p.SessionID, protocol.NewSessionID())
 		return ss.createOnce(ctx, b, rc)
@@ -106,7 +107,7 @@ func (b *sessionDraft) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := cmp.Or(b.eng.Sessions.checkOptions(ctx, b.cwd, p.Options, b.base.Options), b.eng.Sessions.checkServers(ctx, b.cwd, b.servers)); err != nil {
+	if err := cmp.Or(b.eng.Sessions.checkOptions(ctx, b.cwd, p.Options, b.base.Options), clientserver.Check(ctx, b.eng.Servers, b.cwd, b.servers)); err != nil {
 		return err
 	}
 	if b.authority, b.relation, err = b.eng.Sessions.authorityFor(ctx, p, b.origin, b.by); err != nil {

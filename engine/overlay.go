@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 
+	"lashd/engine/clientserver"
 	"lashd/engine/param"
 	"lashd/engine/receipt"
 	"lashd/engine/tool"
@@ -66,7 +67,7 @@ func (o *sessionOverlay) awaitsClient() bool { return len(o.calls) > 0 }
 // sets an empty overlay must not remove that.
 func (k *pluginLock) othersVisit(client protocol.ClientID) bool {
 	o, guests := k.owner.overlay.current(), k.owner.clientServers
-	return o.Passing && o.ClientID != client || guests != nil && guests.client != client
+	return o.Passing && o.ClientID != client || guests != nil && guests.Client != client
 }
 
 // SetOverlay replaces what a client adds to a session. Setting the same overlay again changes nothing, unless it
@@ -81,9 +82,9 @@ func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p 
 	if err != nil {
 		return nil, err
 	}
-	defer g.closeUnused()
+	defer g.CloseUnused()
 	asked := *p
-	asked.MCPServers = serverNames(p.MCPServers)
+	asked.MCPServers = clientserver.Names(p.MCPServers)
 	result, err := mutatePlugins(ctx, ss.eng, p.SessionID, "session/setOverlay", p.Key(), &asked, func(k *pluginLock, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
 		t, err := k.open(k.row().Config)
 		if err != nil {
@@ -105,7 +106,7 @@ func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p 
 
 // setOverlay commits an overlay and new MCP servers with the resulting catalog. The catalog is built first,
 // because building it may fail. After an error the tools, servers and catalog are as before.
-func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientServers, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
+func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientserver.Set, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
 	base, old := t.composer.Base(), k.owner.clientServers
 	before, generation := base.Checkpoint(), base.Generation()
 	err := k.replaceServerTools(base, g)
@@ -123,7 +124,7 @@ func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientServers, rc
 		})
 	}
 	if err != nil {
-		g.disconnect()
+		g.Disconnect()
 		base.Rollback(before)
 		return nil, errors.Join(err, t.overlay(k.owner.overlay.current(), old), k.refresh(t))
 	}
@@ -135,7 +136,7 @@ func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientServers, rc
 // store commits an overlay with the resulting tools and makes it current. others reports that the tools of the
 // base changed, because servers came or went: then they are stored, too. It runs on the actor. A client that has
 // given up its servers in the meantime fails it.
-func (o *sessionOverlay) store(ctx context.Context, st *state, next overlay, tools protocol.ToolState, others bool, g *clientServers, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
+func (o *sessionOverlay) store(ctx context.Context, st *state, next overlay, tools protocol.ToolState, others bool, g *clientserver.Set, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
 	c := st.change(persistence.Commit{Component: []persistence.Component{{Name: componentOverlay, Body: encode(next)}}})
 	if others {
 		st.stored.storeTools(c, tools)
@@ -143,7 +144,7 @@ func (o *sessionOverlay) store(ctx context.Context, st *state, next overlay, too
 	c.TellOf(protocol.Event{Type: protocol.EventToolsChanged, Tools: &tools})
 	result := &protocol.SessionOverlayResult{Tools: tools, Seq: c.Seq()}
 	c.Receipt = rc.With(result)
-	if err := g.adopt(); err != nil {
+	if err := g.Adopt(); err != nil {
 		return nil, err
 	}
 	if err := st.commit(ctx, c); err != nil {

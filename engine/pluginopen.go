@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"lashd/engine/clientserver"
 	"lashd/engine/plugin"
 	"lashd/engine/workgroup"
 	"lashd/persistence"
@@ -19,7 +20,7 @@ type opening struct {
 	head    protocol.Head
 	tools   protocol.ToolState
 	overlay overlay
-	guests  *clientServers
+	guests  *clientserver.Set
 }
 
 // openTries bounds how often plugins are opened again because the session's history moved during the opening.

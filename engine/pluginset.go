@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"lashd/engine/clientserver"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
 	"lashd/engine/workgroup"
@@ -53,7 +54,7 @@ func (k *pluginLock) newSet(cfg protocol.Config, plugins *plugin.Session, with *
 		if err := r.Refused(); err != nil {
 			return nil, err
 		}
-		with.guests.register(r, st.logSkippedServer)
+		with.guests.Register(r, st.logSkippedServer)
 		return r, nil
 	})
 	if err != nil {
@@ -114,9 +115,9 @@ func (e *Engine) closePlugins(plugins *plugin.Session) error {
 
 // overlay puts a client's tools over those of the plugins and keeps the tools of its servers. WithoutBase hides
 // the plugins' tools.
-func (t *pluginSet) overlay(o overlay, g *clientServers) error {
+func (t *pluginSet) overlay(o overlay, g *clientserver.Set) error {
 	t.client.tools.Store(&o.Tools)
-	next := tool.Overlay{WithoutBase: o.WithoutBase, Keep: g.sources()}
+	next := tool.Overlay{WithoutBase: o.WithoutBase, Keep: g.Sources()}
 	if len(o.Tools) > 0 {
 		next.Sources = []tool.Source{{ID: "client:" + string(o.ClientID), Provider: t.client}}
 	}

@@ -142,7 +142,7 @@ func (r *run) begin(about protocol.Session, past []*protocol.Message, options *p
 		}
 		begin.Config.Model, begin.Schema, begin.Config.Budget = begin.Config.Model.WithEffort(own.Effort), own.Schema, begin.Config.Budget.Within(own.Iterations)
 	}
-	r.model = r.eng.Models.configured(begin.Config.Model).Provider
+	r.model = r.eng.Models.Configured(begin.Config.Model).Provider
 	r.prompt.set, r.prompt.catalog = r.lease.set, r.lease.catalog
 	r.hooks.plugins, r.judge.plugins, r.judge.base = r.lease.plugins, r.lease.plugins, r.lease.set.composer.Base()
 	r.judge.ceiling = r.judge.ceilingOf(r.id, inputs)

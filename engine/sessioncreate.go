@@ -51,7 +51,7 @@ func (ss *Sessions) defaults(cwd string) (protocol.Config, error) {
 	if cfg.Approval.Sandbox == "" {
 		cfg.Approval.Sandbox = ss.eng.Sandbox.Default(cwd)
 	}
-	model, err := ss.eng.Models.named("")
+	model, err := ss.eng.Models.Named("")
 	cfg.Model = model.Spec
 	return cfg, err
 }

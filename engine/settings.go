@@ -21,7 +21,7 @@ import (
 // invalid together. It reads only the daemon's configuration, so it may run anywhere.
 func (ss *Sessions) changed(cfg protocol.Config, p *protocol.SessionConfigureParams) (protocol.Config, error) {
 	if p.Model != "" {
-		m, err := ss.eng.Models.named(p.Model)
+		m, err := ss.eng.Models.Named(p.Model)
 		if err != nil {
 			return cfg, err
 		}

@@ -10,6 +10,7 @@ import (
 	"lashd/engine/change"
 	"lashd/engine/feed"
 	"lashd/engine/graph"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/rpc/protocol"
@@ -21,7 +22,7 @@ import (
 // retries, on the turn's goroutine.
 type streaming struct {
 	*run
-	model     Model
+	model     models.Model
 	node      protocol.NodeID    // the node that the reply will become
 	collector provider.Collector // builds the reply for history
 	cells     *cellstream.Stream // nil: the reply has no code
@@ -47,7 +48,7 @@ func (s *streaming) call(ctx context.Context, req *provider.Request) error {
 	late := time.AfterFunc(trailingUsage, hangUp)
 	late.Stop() // until the reply is stopped
 	defer late.Stop()
-	return s.read(s.model.stream(calling, req), func(c *provider.Chunk) error {
+	return s.read(s.model.Stream(calling, req), func(c *provider.Chunk) error {
 		err := s.take(ctx, c)
 		if s.aborted {
 			late.Reset(trailingUsage)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
@@ -219,7 +220,7 @@ func TestOneWayIn(t *testing.T) {
 			})
 		})},
 		config: func(c *engine.Config) {
-			c.Models, c.DenyURLs = engine.FixedModels{{Name: "sees", Spec: sees, Provider: model}}, true
+			c.Models, c.DenyURLs = models.Fixed{{Name: "sees", Spec: sees, Provider: model}}, true
 		},
 	})
 	id, other := d.session(t), d.session(t)

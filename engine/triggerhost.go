@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"lashd/engine/models"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/queue"
@@ -95,7 +96,7 @@ func undelivered(d protocol.TriggerDelivery, err error) (protocol.TriggerDeliver
 // invalidSettings reports whether a session cannot be created because of its settings, such as an
 // unknown model, or a directory whose path leads elsewhere now.
 func invalidSettings(err error) bool {
-	return errors.Is(err, ErrModelNotFound) || errors.Is(err, plugin.ErrNoDriver) || errors.Is(err, pathresolve.ErrElsewhere) || errors.As(err, new(*param.Error)) ||
+	return errors.Is(err, models.ErrNotFound) || errors.Is(err, plugin.ErrNoDriver) || errors.Is(err, pathresolve.ErrElsewhere) || errors.As(err, new(*param.Error)) ||
 		errors.As(err, new(*plugin.BuildError)) || errors.As(err, new(*plugin.HookError))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -230,7 +231,7 @@ func TestReport(t *testing.T) {
 }
 
 func otherModel(c *engine.Config) {
-	c.Models.(engine.FixedModels)[0].Name, c.Models.(engine.FixedModels)[0].Spec.ID = "other", "other"
+	c.Models.(models.Fixed)[0].Name, c.Models.(models.Fixed)[0].Spec.ID = "other", "other"
 }
 
 func TestLongReply(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
@@ -86,7 +87,7 @@ func TestWake(t *testing.T) {
 		}
 	})
 	t.Run("runtime/B06 a refused wake returns the reason and changes nothing", func(t *testing.T) {
-		d := start(t, setup{model: replies(), config: func(c *engine.Config) { c.Models.(engine.FixedModels)[0].Spec.ContextWindow = 100 }})
+		d := start(t, setup{model: replies(), config: func(c *engine.Config) { c.Models.(models.Fixed)[0].Spec.ContextWindow = 100 }})
 		id, gone := d.session(t), d.session(t)
 		must[*protocol.SeqResult](t)(d.Sessions.Delete(t.Context(), &protocol.SessionMutationParams{SessionID: gone}))
 		third := over("tsk_1")
@@ -223,7 +224,7 @@ func TestDrain(t *testing.T) {
 	})
 	t.Run("runtime/P08 a turn has at most 64 wakes, all within half a minute and half a context", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d, id, g := busy(t, func(c *engine.Config) { c.Models.(engine.FixedModels)[0].Spec.ContextWindow = 4000 })
+			d, id, g := busy(t, func(c *engine.Config) { c.Models.(models.Fixed)[0].Spec.ContextWindow = 4000 })
 			defer close(g.open)
 			turns := map[protocol.TurnID]int{}
 			var order []int

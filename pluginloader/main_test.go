@@ -15,7 +15,9 @@ import (
 	"go.uber.org/goleak"
 
 	"lashd/engine"
+	"lashd/engine/clientserver"
 	"lashd/engine/driver/standard"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
 
@@ -103,7 +105,7 @@ func (w *world) start() *world {
 	})
 	w.Engine = engine.New(engine.Config{
 		Store: store, Plugins: w.Loader, Servers: brought{w.Loader}, Log: log, StateDir: w.home,
-		Models:   engine.FixedModels{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m"}, Provider: w.model}},
+		Models:   models.Fixed{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m"}, Provider: w.model}},
 		Defaults: protocol.Config{Driver: standard.ID, Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow}},
 	})
 	w.run(store)
@@ -113,7 +115,7 @@ func (w *world) start() *world {
 // brought connects what clients bring.
 type brought struct{ *pluginloader.Loader }
 
-func (b brought) Connect(ctx context.Context, name string, s protocol.MCPServer, tell func(context.Context, error)) (engine.Server, error) {
+func (b brought) Connect(ctx context.Context, name string, s protocol.MCPServer, tell func(context.Context, error)) (clientserver.Server, error) {
 	return b.Loader.Connect(ctx, name, s, tell)
 }
 

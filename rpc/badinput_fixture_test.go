@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/provider/scripted"
 	"lashd/rpc/protocol"
 )
@@ -37,7 +37,7 @@ func newFixture(t testing.TB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{server: start(t, engine.Model{
+	f := &fixture{server: start(t, models.Model{
 		Name: "asking", Spec: protocol.ModelSpec{Provider: "p", ID: "asking"}, Provider: scripted.New(script),
 	})}
 	dir, err := os.MkdirTemp("", "bad") // t.TempDir may be too long for a socket

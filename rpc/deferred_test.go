@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -35,7 +35,7 @@ func TestCompletionOnTheWire(t *testing.T) {
 		w := startWith(t, []plugin.Factory{plugin.Static("kitchen", func(r *plugin.Registrar) error {
 			r.Tools().Add(bakes)
 			return nil
-		})}, engine.Model{Name: "cook", Spec: protocol.ModelSpec{Provider: "p", ID: "cook"}, Provider: model}).dial(t, false)
+		})}, models.Model{Name: "cook", Spec: protocol.ModelSpec{Provider: "p", ID: "cook"}, Provider: model}).dial(t, false)
 		id := w.newSession(t)
 		if a := w.ask(t, 1, "session/configure", fmt.Sprintf(`{"sessionId":%q,"model":"cook","approval":{"mode":"allow"}}`, id)); a.Error != nil {
 			t.Fatalf("%+v", a.Error)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/provider/chatcompletions"
 	"lashd/engine/provider/endpoint"
 	"lashd/rpc/protocol"
@@ -34,15 +34,15 @@ func effortServer(t *testing.T) (url string, efforts chan string) {
 }
 
 // effortModels are models that differ in what they know of reasoning efforts.
-func effortModels(t *testing.T, url string) []engine.Model {
+func effortModels(t *testing.T, url string) []models.Model {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	server := chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{Name: "fake", BaseURL: url, HTTPClient: &http.Client{Transport: transport}}})
-	model := func(name string, r *protocol.ReasoningSpec) engine.Model {
-		return engine.Model{Name: name, Spec: protocol.ModelSpec{Provider: "fake", ID: name, Reasoning: r}, Provider: server}
+	model := func(name string, r *protocol.ReasoningSpec) models.Model {
+		return models.Model{Name: name, Spec: protocol.ModelSpec{Provider: "fake", ID: name, Reasoning: r}, Provider: server}
 	}
-	return []engine.Model{
+	return []models.Model{
 		model("thinker", &protocol.ReasoningSpec{Efforts: []string{"low", "high"}, Default: "low"}),
 		model("strict", &protocol.ReasoningSpec{Efforts: []string{"low", "high"}, Mandatory: true}),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/attachment"
+	"lashd/engine/clientserver"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
@@ -47,7 +48,7 @@ var details = []func(error) *jsonrpc2.Error{
 	refused(codeState, protocol.KindNoCode, protocol.RetryNever, noData[*engine.NoCodeError]),
 	refused(codeState, protocol.KindNoCode, protocol.RetryNever, noData[*engine.LanguageChangedError]),
 	refused(codeConflict, protocol.KindGeneration, protocol.RetryReload, func(e *engine.GenerationError, d *protocol.ErrorData) { d.Generation = &e.Current }),
-	refused(codeConflict, protocol.KindServerTaken, protocol.RetryNever, func(e *engine.ServerTakenError, d *protocol.ErrorData) {
+	refused(codeConflict, protocol.KindServerTaken, protocol.RetryNever, func(e *clientserver.TakenError, d *protocol.ErrorData) {
 		d.Pointer = "/mcpServers/" + e.Server
 	}),
 	refused(codeConflict, protocol.KindGeneration, protocol.RetryReload, func(e *trigger.MovedError, d *protocol.ErrorData) { d.Generation = &e.Revision }),

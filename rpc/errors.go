@@ -12,6 +12,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/background"
 	"lashd/engine/decision"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/queue"
 	"lashd/engine/tool"
@@ -65,7 +66,7 @@ var codes = []struct {
 	{engine.ErrSessionInUse, codeState, protocol.KindSessionInUse, protocol.RetryReload, protocol.EffectNone},
 	{queue.ErrFull, codeOverloaded, protocol.KindOverloaded, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrCellInterrupted, codeState, protocol.KindCellInterrupted, protocol.RetryNever, protocol.EffectUnknown},
-	{engine.ErrModelNotFound, codeNotFound, protocol.KindModelNotFound, protocol.RetryNever, protocol.EffectNone},
+	{models.ErrNotFound, codeNotFound, protocol.KindModelNotFound, protocol.RetryNever, protocol.EffectNone},
 	{engine.ErrToolNotFound, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},
 	{engine.ErrNoCompletion, codeNotFound, protocol.KindCallNotFound, protocol.RetryNever, protocol.EffectNone},
 	{engine.ErrNoCall, codeNotFound, protocol.KindToolNotFound, protocol.RetryReload, protocol.EffectNone},

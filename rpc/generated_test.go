@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
@@ -192,7 +192,7 @@ func generated(t *testing.T, seed uint64, wildness float64) (*flow, errorLog) {
 		t.Fatal(err)
 	}
 	script.Otherwise = &script.Turns[0]
-	s := startLogged(t, slog.New(log), []plugin.Factory{&counter{}, kitchen, &deployer{began: make(chan struct{}, 1<<20)}}, engine.Model{
+	s := startLogged(t, slog.New(log), []plugin.Factory{&counter{}, kitchen, &deployer{began: make(chan struct{}, 1<<20)}}, models.Model{
 		Name: "asking", Spec: protocol.ModelSpec{Provider: "p", ID: "asking"}, Provider: scripted.New(script),
 	})
 	p := s.dial(t, false)

@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/provider/chatcompletions"
 	"lashd/engine/provider/endpoint"
 	"lashd/rpc/protocol"
 )
 
 // callingModel is a model that calls a tool in each reply, and counts its replies.
-func callingModel(t *testing.T) (engine.Model, *atomic.Int32) {
+func callingModel(t *testing.T) (models.Model, *atomic.Int32) {
 	t.Helper()
 	calls := new(atomic.Int32)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -27,7 +27,7 @@ func callingModel(t *testing.T) (engine.Model, *atomic.Int32) {
 	t.Cleanup(srv.Close)
 	t.Cleanup(transport.CloseIdleConnections)
 	server := chatcompletions.New(chatcompletions.Config{Config: endpoint.Config{Name: "fake", BaseURL: srv.URL, HTTPClient: &http.Client{Transport: transport}}})
-	return engine.Model{Name: "caller", Spec: protocol.ModelSpec{Provider: "fake", ID: "caller"}, Provider: server}, calls
+	return models.Model{Name: "caller", Spec: protocol.ModelSpec{Provider: "fake", ID: "caller"}, Provider: server}, calls
 }
 
 func TestIterations(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/artifact"
 	"lashd/engine/export"
+	"lashd/engine/models"
 	"lashd/engine/rulebook"
 	"lashd/engine/search"
 	"lashd/engine/trigger"
@@ -59,7 +60,7 @@ func tasks(e *engine.Engine) *engine.Tasks             { return e.Tasks }
 func monitors(e *engine.Engine) *engine.Monitors       { return e.Monitors }
 func completions(e *engine.Engine) *engine.Completions { return e.Completions }
 func artifacts(e *engine.Engine) *artifact.Artifacts   { return e.Artifacts }
-func models(e *engine.Engine) *engine.Models           { return e.Models }
+func modelsOf(e *engine.Engine) *models.Catalog        { return e.Models }
 func triggers(e *engine.Engine) *trigger.Registry      { return e.Triggers }
 func history(e *engine.Engine) *engine.History         { return e.History }
 func snapshots(e *engine.Engine) *engine.Snapshots     { return e.Snapshots }

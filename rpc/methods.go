@@ -9,6 +9,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/artifact"
 	"lashd/engine/export"
+	"lashd/engine/models"
 	"lashd/engine/rulebook"
 	"lashd/engine/search"
 	"lashd/engine/trigger"
@@ -207,8 +208,8 @@ func groups() []group {
 			"trigger/history":  bind("Lists emitted events and their deliveries, newest first.", to(triggers, (*trigger.Registry).History)),
 		}},
 		{"Models", map[string]Method{
-			"model/list":        wait("Lists the configured models. With `check: true`, also asks each server whether it accepts requests.", to(models, (*engine.Models).List)),
-			"model/setKey":      bind("Gives the daemon an API key that its environment lacks. lashd keeps it in memory only.", to(models, (*engine.Models).SetKey)),
+			"model/list":        wait("Lists the configured models. With `check: true`, also asks each server whether it accepts requests.", to(modelsOf, (*models.Catalog).List)),
+			"model/setKey":      bind("Gives the daemon an API key that its environment lacks. lashd keeps it in memory only.", to(modelsOf, (*models.Catalog).SetKey)),
 			"completion/create": wait("Makes one model call outside any turn.", to(completions, (*engine.Completions).Create)),
 		}},
 		{"Inspection", map[string]Method{

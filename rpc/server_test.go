@@ -19,6 +19,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/driver/standard"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/provider/scripted"
 	"lashd/persistence"
@@ -43,18 +44,18 @@ type server struct {
 	wg    *sync.WaitGroup
 }
 
-func start(t testing.TB, more ...engine.Model) *server {
+func start(t testing.TB, more ...models.Model) *server {
 	t.Helper()
 	return startWith(t, nil, more...)
 }
 
 // startWith is start with plugins.
-func startWith(t testing.TB, plugins []plugin.Factory, more ...engine.Model) *server {
+func startWith(t testing.TB, plugins []plugin.Factory, more ...models.Model) *server {
 	t.Helper()
 	return startLogged(t, slog.New(slog.DiscardHandler), plugins, more...)
 }
 
-func startLogged(t testing.TB, log *slog.Logger, plugins []plugin.Factory, more ...engine.Model) *server {
+func startLogged(t testing.TB, log *slog.Logger, plugins []plugin.Factory, more ...models.Model) *server {
 	t.Helper()
 	dir := t.TempDir()
 	store, err := persistence.Open(t.Context(), persistence.Config{Dir: dir, Log: log})
@@ -75,7 +76,7 @@ func startLogged(t testing.TB, log *slog.Logger, plugins []plugin.Factory, more 
 	}
 	eng := engine.New(engine.Config{
 		Store: store, Plugins: host, Log: log, StateDir: dir,
-		Models: append(engine.FixedModels{
+		Models: append(models.Fixed{
 			{Name: "m", Spec: protocol.ModelSpec{Provider: "p", ID: "m"}, Provider: scripted.New(script)},
 			{Name: "stalled", Spec: protocol.ModelSpec{Provider: "p", ID: "stalled"}, Provider: scripted.New(stalled)},
 		}, more...),

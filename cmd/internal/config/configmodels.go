@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"lashd/cmd/internal/providers"
-	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/provider"
 	"lashd/engine/provider/endpoint"
 	"lashd/engine/provider/scripted"
@@ -119,7 +119,7 @@ func TakesLogin(name string) bool {
 
 // Source returns the models that sessions can use. noKey returns the advice for a missing key of a provider, which may be in one of
 // some environment variables.
-func (c Config) Source(from KeySources, noKey func(name string, variables []string) string) (engine.ModelSource, error) {
+func (c Config) Source(from KeySources, noKey func(name string, variables []string) string) (models.Source, error) {
 	if c.Script != "" {
 		return c.scripted()
 	}
@@ -137,12 +137,12 @@ func (c Config) Source(from KeySources, noKey func(name string, variables []stri
 }
 
 // scripted returns the configured models with replies from a script.
-func (c Config) scripted() (engine.ModelSource, error) {
+func (c Config) scripted() (models.Source, error) {
 	s, err := scripted.Load(c.Script)
 	if err != nil {
 		return nil, err
 	}
-	var models engine.FixedModels
+	var all models.Fixed
 	for _, m := range c.listed() {
 		made := c.model(m, map[string]providers.Provider{})
 		spec := made.Spec
@@ -151,9 +151,9 @@ func (c Config) scripted() (engine.ModelSource, error) {
 		if c.Models == nil {
 			name, spec.ID = "scripted", "scripted"
 		}
-		models = append(models, engine.Model{Name: name, Spec: spec, Provider: scripted.New(s), Price: made.Price})
+		all = append(all, models.Model{Name: name, Spec: spec, Provider: scripted.New(s), Price: made.Price})
 	}
-	return models, nil
+	return all, nil
 }
 
 // idOf returns the id of a model on its server.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"lashd/cmd/internal/providers"
-	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/provider"
 	"lashd/engine/provider/chatgpt"
 	"lashd/engine/provider/keystore"
@@ -17,7 +17,7 @@ import (
 )
 
 // newAccount returns a model of a ChatGPT account that has logged in, and the server that did it. The login is in a store of files.
-func newAccount(t *testing.T, login *fakemodel.Login) engine.Model {
+func newAccount(t *testing.T, login *fakemodel.Login) models.Model {
 	t.Helper()
 	login.Mark = "canary5d1e7c"
 	issuer, model := httptest.NewServer(login), httptest.NewServer(login.Guard(fakemodel.New()))
@@ -49,7 +49,7 @@ func newAccount(t *testing.T, login *fakemodel.Login) engine.Model {
 }
 
 // say makes one call with options that the server rejects, and returns the reply, its error and the receipts.
-func say(t *testing.T, m engine.Model) (text string, receipts []protocol.OptionReceipt, attempts []string, err error) {
+func say(t *testing.T, m models.Model) (text string, receipts []protocol.OptionReceipt, attempts []string, err error) {
 	t.Helper()
 	var c provider.Collector
 	req := &provider.Request{

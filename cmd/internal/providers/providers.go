@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/provider"
 	"lashd/engine/provider/chatgpt"
 	"lashd/engine/provider/endpoint"
@@ -70,7 +70,7 @@ type Keys interface {
 	Has(name string, p Provider) bool
 }
 
-// Source is the models that sessions can use. It implements engine.ModelSource. Its methods may be called from any goroutine.
+// Source is the models that sessions can use. It implements models.Source. Its methods may be called from any goroutine.
 type Source struct {
 	cfg       Config              // as given; never changed
 	providers map[string]Provider // presets and configured providers, by name; never changed
@@ -104,14 +104,14 @@ func (p Provider) over(base Provider) Provider {
 
 // Models returns the models to choose from, the default first: those of the configuration, and the known models of every provider
 // that has a key.
-func (s *Source) Models() []engine.Model {
-	var models []engine.Model
+func (s *Source) Models() []models.Model {
+	var all []models.Model
 	if m, ok := s.Model(""); ok {
-		models = append(models, m)
+		all = append(all, m)
 	}
-	add := func(m engine.Model) {
-		if !slices.ContainsFunc(models, func(have engine.Model) bool { return have.Name == m.Name }) {
-			models = append(models, m)
+	add := func(m models.Model) {
+		if !slices.ContainsFunc(all, func(have models.Model) bool { return have.Name == m.Name }) {
+			all = append(all, m)
 		}
 	}
 	for _, m := range s.cfg.Models {
@@ -122,7 +122,7 @@ func (s *Source) Models() []engine.Model {
 			add(s.model(name, known.ID))
 		}
 	}
-	return models
+	return all
 }
 
 // ready returns the providers that have a key, in the order of Presets.
@@ -135,7 +135,7 @@ func (s *Source) ready() []string {
 }
 
 // Model returns the model of a name, "" for the default, and reports whether there is one.
-func (s *Source) Model(name string) (engine.Model, bool) {
+func (s *Source) Model(name string) (models.Model, bool) {
 	if name == "" {
 		return s.defaultModel()
 	}
@@ -146,13 +146,13 @@ func (s *Source) Model(name string) (engine.Model, bool) {
 	}
 	owner, id, ok := strings.Cut(name, "/")
 	if _, known := s.providers[owner]; !ok || !known || id == "" {
-		return engine.Model{}, false
+		return models.Model{}, false
 	}
 	return s.model(owner, id), true
 }
 
 // defaultModel returns the default model and reports whether there is one. A configured default that is not there is ignored.
-func (s *Source) defaultModel() (engine.Model, bool) {
+func (s *Source) defaultModel() (models.Model, bool) {
 	if name := s.cfg.Default(); name != "" {
 		if m, ok := s.Model(name); ok {
 			return m, true
@@ -166,13 +166,13 @@ func (s *Source) defaultModel() (engine.Model, bool) {
 			return s.model(name, id), true
 		}
 	}
-	return engine.Model{}, false
+	return models.Model{}, false
 }
 
 // Find returns the model that a session was configured with, and reports whether the configuration still has it. Of several models with
 // that id it returns the one with the same settings, or else the one that differs in its effort only, or else the first one.
-func (s *Source) Find(spec protocol.ModelSpec) (engine.Model, bool) {
-	var found engine.Model
+func (s *Source) Find(spec protocol.ModelSpec) (models.Model, bool) {
+	var found models.Model
 	best := 0
 	for _, m := range s.cfg.Models {
 		if m.Provider != spec.Provider || m.ID != spec.ID {
@@ -203,7 +203,7 @@ func alike(a, b protocol.ModelSpec) int {
 func (m *Model) name() string { return cmp.Or(m.Name, m.Provider+"/"+m.ID) }
 
 // configured returns a model of the configuration.
-func (s *Source) configured(m Model) engine.Model {
+func (s *Source) configured(m Model) models.Model {
 	made := s.model(m.Provider, m.ID)
 	made.Name, made.Fallback = m.name(), m.Fallback
 	made.Price = cmp.Or(m.Price, made.Price)
@@ -221,8 +221,8 @@ func (s *Source) configured(m Model) engine.Model {
 }
 
 // model returns a model of a provider as the table of known models describes it; one that is not in the table has only an id.
-func (s *Source) model(owner, id string) engine.Model {
-	m := engine.Model{
+func (s *Source) model(owner, id string) models.Model {
+	m := models.Model{
 		Name: owner + "/" + id, Title: id, Spec: protocol.ModelSpec{Provider: owner, ID: id}, Provider: s.adapter(owner),
 	}
 	if known, ok := Known(owner, id); ok {

@@ -10,7 +10,7 @@ import (
 	"lashd/cmd/internal/config"
 	"lashd/cmd/internal/daemon"
 	"lashd/cmd/internal/diagnosis"
-	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/rpc/protocol"
 )
 
@@ -21,11 +21,11 @@ func checkModels(ctx context.Context, d *diagnosis.Diagnosis, e *daemon.Environm
 	if err != nil {
 		return // the check of the configuration reports it
 	}
-	models := source.Models()
-	if len(models) == 0 {
+	all := source.Models()
+	if len(all) == 0 {
 		noteNoModel(ctx, d, e)
 	}
-	for _, m := range onePerServer(models, func(m engine.Model) string { return m.Spec.Provider }) {
+	for _, m := range onePerServer(all, func(m models.Model) string { return m.Spec.Provider }) {
 		noteModel(d, m.Name, m.Spec.Provider, m.Problem(ctx))
 	}
 }

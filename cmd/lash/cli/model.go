@@ -13,7 +13,7 @@ import (
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
 	"lashd/cmd/internal/providers"
-	"lashd/engine"
+	"lashd/engine/models"
 	"lashd/engine/provider"
 	"lashd/rpc/protocol"
 )
@@ -156,7 +156,7 @@ func (c modelTestCommand) Run(ctx context.Context, e *daemon.Environment) error 
 const tryLimit = time.Minute
 
 // tryModel makes one call with a small limit of output and returns the text of the reply.
-func tryModel(ctx context.Context, m engine.Model) (string, error) {
+func tryModel(ctx context.Context, m models.Model) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("no reply within %s", tryLimit))
 	defer cancel()
 	req := &provider.Request{

@@ -8,6 +8,7 @@ import (
 	"lashd/cmd/internal/config"
 	"lashd/cmd/internal/daemon"
 	"lashd/engine"
+	"lashd/engine/clientserver"
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/persistence"
@@ -39,8 +40,8 @@ func (e *server) loader(store *persistence.Store, base *plugin.Host, cfg config.
 // loader to the interface of the engine.
 type servers struct{ *pluginloader.Loader }
 
-// Connect implements engine.Servers. tell is called when the state of the server
+// Connect implements clientserver.Host. tell is called when the state of the server
 // changes.
-func (s servers) Connect(ctx context.Context, name string, server protocol.MCPServer, tell func(context.Context, error)) (engine.Server, error) {
+func (s servers) Connect(ctx context.Context, name string, server protocol.MCPServer, tell func(context.Context, error)) (clientserver.Server, error) {
 	return s.Loader.Connect(ctx, name, server, tell)
 }

@@ -13,6 +13,7 @@ import (
 
 	"lashd/engine"
 	"lashd/engine/driver/standard"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/provider"
 	"lashd/engine/provider/scripted"
@@ -51,7 +52,7 @@ func StartWith(t testing.TB, driver plugin.Factory, dir string, window int64, mo
 	}
 	d := &Daemon{Store: store, Engine: engine.New(engine.Config{
 		Store: store, Plugins: host, Log: log, StateDir: dir, Sandbox: sandbox.Places{State: dir, Scratch: filepath.Join(dir, "sandbox")},
-		Models:   engine.FixedModels{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m", ContextWindow: window}, Provider: model}},
+		Models:   models.Fixed{{Name: "test", Spec: protocol.ModelSpec{Provider: "test", ID: "m", ContextWindow: window}, Provider: model}},
 		Defaults: protocol.Config{Driver: driver.ID(), Budget: protocol.Budget{Iterations: 20}, Approval: protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Sandbox: protocol.SandboxFullAccess}},
 	})}
 	d.Stop = run(t, store, d.Engine)

@@ -1,9 +1,11 @@
-package engine
+// Package models holds the models that sessions can use, and serves the requests of clients about them. It does not call models for turns.
+package models
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -15,9 +17,28 @@ import (
 // checkLimit bounds how long a model's server may take to answer a check. A person waits for the result.
 const checkLimit = 5 * time.Second
 
-// ModelSource has the models that sessions can use. It may change while the engine runs, for example when a key arrives. Its methods do
+// Model is a model that sessions can choose by its name.
+type Model struct {
+	Name     string
+	Title    string // name for people; optional
+	Spec     protocol.ModelSpec
+	Provider provider.Provider
+	// Price is what its tokens cost; nil if unknown.
+	Price *protocol.Price
+	// Fallback is the name of the model that a turn asks if this one fails before its reply began; "": none.
+	Fallback string
+}
+
+var (
+	// ErrNotFound means that no model has the name.
+	ErrNotFound = errors.New("no such model")
+	// errNoDefault means that a session names no model and there is no default.
+	errNoDefault = fmt.Errorf("%w: no provider has an API key; run lash login, use a local server that lash model list shows, or try lashd demo", ErrNotFound)
+)
+
+// Source has the models that sessions can use. It may change while the engine runs, for example when a key arrives. Its methods do
 // not block and may be called from any goroutine.
-type ModelSource interface {
+type Source interface {
 	// Models lists the models to choose from, the default first.
 	Models() []Model
 	// Model returns the model of a name, "" for the default, and reports whether there is one. Models may not list it.
@@ -26,14 +47,14 @@ type ModelSource interface {
 	Find(spec protocol.ModelSpec) (Model, bool)
 }
 
-// FixedModels is a ModelSource that never changes. The first model is the default.
-type FixedModels []Model
+// Fixed is a Source that never changes. The first model is the default.
+type Fixed []Model
 
-// Models implements ModelSource.
-func (f FixedModels) Models() []Model { return f }
+// Models implements Source.
+func (f Fixed) Models() []Model { return f }
 
-// Model implements ModelSource.
-func (f FixedModels) Model(name string) (Model, bool) {
+// Model implements Source.
+func (f Fixed) Model(name string) (Model, bool) {
 	for i, m := range f {
 		if m.Name == name || name == "" && i == 0 {
 			return m, true
@@ -42,8 +63,8 @@ func (f FixedModels) Model(name string) (Model, bool) {
 	return Model{}, false
 }
 
-// Find implements ModelSource.
-func (f FixedModels) Find(spec protocol.ModelSpec) (Model, bool) {
+// Find implements Source.
+func (f Fixed) Find(spec protocol.ModelSpec) (Model, bool) {
 	for _, m := range f {
 		if m.Spec.Provider == spec.Provider && m.Spec.ID == spec.ID {
 			return m, true
@@ -52,15 +73,18 @@ func (f FixedModels) Find(spec protocol.ModelSpec) (Model, bool) {
 	return Model{}, false
 }
 
-// Models is the API of the models that sessions can use and of the API keys of their servers. All methods are safe for concurrent use.
-type Models struct {
-	source ModelSource
+// Catalog is the API of the models that sessions can use and of the API keys of their servers. All methods are safe for concurrent use.
+type Catalog struct {
+	source Source
 	keys   *provider.Keys // nil: clients cannot set keys
 }
 
+// New returns the catalog of the models of a source. Without keys, clients cannot set any.
+func New(source Source, keys *provider.Keys) *Catalog { return &Catalog{source, keys} }
+
 // List lists the models, the default first. With Check, each server is asked at the same time whether it accepts requests; that
 // takes up to checkLimit.
-func (ms *Models) List(ctx context.Context, p *protocol.ModelListParams) (*protocol.ModelListResult, error) {
+func (ms *Catalog) List(ctx context.Context, p *protocol.ModelListParams) (*protocol.ModelListResult, error) {
 	models := ms.source.Models()
 	result := &protocol.ModelListResult{Data: []protocol.ModelInfo{}}
 	for i, m := range models {
@@ -106,29 +130,43 @@ func (m *Model) Problem(ctx context.Context) *protocol.Issue {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &protocol.Issue{Kind: "provider", Code: "request_timeout", Message: m.Spec.Provider + " does not answer within " + checkLimit.String()}
 	}
-	issue := issueOf(err)
-	return &issue
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		return new(e.Issue())
+	}
+	return &protocol.Issue{Kind: "provider", Code: "unknown", Message: err.Error()}
 }
 
-// named returns the model that sessions know by a name, "" for the default. It fails with ErrModelNotFound.
-func (ms *Models) named(name string) (Model, error) {
+// Stream calls the model. If the model was removed from the configuration after the turn began, Stream yields a validation error that
+// says how to choose another one.
+func (m *Model) Stream(ctx context.Context, req *provider.Request) iter.Seq2[provider.Chunk, error] {
+	if m.Provider != nil {
+		return m.Provider.Stream(ctx, req)
+	}
+	return func(yield func(provider.Chunk, error) bool) {
+		yield(provider.Chunk{}, &provider.Error{Kind: provider.KindValidation, Code: "model_not_configured",
+			Message: fmt.Sprintf("the model %s of %s is not configured; choose another with session/configure", req.Model.ID, req.Model.Provider)})
+	}
+}
+
+// Named returns the model that sessions know by a name, "" for the default. It fails with ErrNotFound.
+func (ms *Catalog) Named(name string) (Model, error) {
 	if m, ok := ms.source.Model(name); ok {
 		return m, nil
 	}
 	if name == "" {
 		return Model{}, errNoDefault
 	}
-	return Model{}, fmt.Errorf("%w: %q", ErrModelNotFound, name)
+	return Model{}, fmt.Errorf("%w: %q", ErrNotFound, name)
 }
 
-// configured returns the model of a spec; the zero Model if the configuration no longer has it.
-func (ms *Models) configured(spec protocol.ModelSpec) Model {
+// Configured returns the model of a spec; the zero Model if the configuration no longer has it.
+func (ms *Catalog) Configured(spec protocol.ModelSpec) Model {
 	m, _ := ms.source.Find(spec)
 	return m
 }
 
 // KeysWanted returns the names of the API keys that SetKey accepts.
-func (ms *Models) KeysWanted() []string {
+func (ms *Catalog) KeysWanted() []string {
 	if ms.keys == nil {
 		return nil
 	}
@@ -137,7 +175,7 @@ func (ms *Models) KeysWanted() []string {
 
 // SetKey stores an API key in memory until the daemon stops, or forgets it; it is never written to disk. A key that the daemon's
 // own environment has cannot be replaced.
-func (ms *Models) SetKey(_ context.Context, p *protocol.ModelSetKeyParams) (*protocol.Empty, error) {
+func (ms *Catalog) SetKey(_ context.Context, p *protocol.ModelSetKeyParams) (*protocol.Empty, error) {
 	switch {
 	case p.Forget == (p.Key != ""):
 		return nil, param.Bad("/key", "must not be empty; with forget it must be")
