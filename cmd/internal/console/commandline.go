@@ -14,7 +14,7 @@ import (
 // are a bug of the program and panic.
 func Parser(ctx context.Context, program, description string, commands any) *kong.Kong {
 	parser, err := kong.New(commands, kong.Name(program), kong.Description(description), kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}))
+		kong.Help(printHelp), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}))
 	if err != nil {
 		panic("invalid command declarations: " + err.Error())
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 
@@ -60,9 +59,9 @@ func Report(program string, err error, detail ...string) int {
 	} else if errors.Is(err, context.Canceled) {
 		code, err = ExitCancelled, errors.New("cancelled")
 	}
-	fmt.Fprintln(os.Stderr, program+":", Printable(Explain(err)))
+	Stderr(program + ": " + Explain(err))
 	for _, line := range detail {
-		fmt.Fprintln(os.Stderr, "  "+Printable(line))
+		Stderr("  " + line)
 	}
 	return code
 }

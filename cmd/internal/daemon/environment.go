@@ -52,10 +52,10 @@ type Environment struct {
 	Hears  <-chan struct{} // closed once the signal handler is installed
 }
 
-// Note prints a message for the user on stderr, with the name of the program in front. Results
-// never go through Note.
+// Note prints a message for the user on stderr, with the name of the program in front, in lines that fit the terminal. Results never go
+// through Note.
 func (e *Environment) Note(format string, args ...any) {
-	fmt.Fprintln(os.Stderr, e.Name+":", console.Printable(fmt.Sprintf(format, args...)))
+	console.Stderr(e.Name + ": " + fmt.Sprintf(format, args...))
 }
 
 // Environment evaluates the global flags and the environment variables that

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"lashd/cmd/internal/console"
 	"lashd/persistence"
@@ -33,37 +32,48 @@ type Check struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Print prints the checks as lines or as JSON. A failed check has a second line
-// with its remedy.
+// Print prints the checks as lines or as JSON. A failed check has a second line with its remedy, and so has a passed one that is no success,
+// such as one of a file that changed. On a terminal, long texts continue below their beginning.
 func (d *Diagnosis) Print(json bool) error {
 	if json {
 		return console.PrintJSON(d)
 	}
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	names := 0
 	for _, check := range d.Checks {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", map[bool]string{true: "ok", false: "WRONG"}[check.OK], check.ID, console.Printable(check.Detail))
+		names = max(names, len(check.ID))
+	}
+	indent := len("WRONG") + names + 2*len(gap)
+	text := func(s string) string {
+		return console.Hanging(console.Printable(s), console.Columns(os.Stdout), indent)
+	}
+	for _, check := range d.Checks {
+		r := check.result()
+		fmt.Fprintf(console.Stdout, "%s%s%s%-*s%s%s\n", r.paint.On(os.Stdout, r.word), strings.Repeat(" ", len("WRONG")-len(r.word)), gap, names, check.ID, gap, text(check.Detail))
 		if check.Remedy != "" {
-			fmt.Fprintf(w, "\t\tTo fix: %s\n", console.Printable(check.Remedy))
+			fmt.Fprintf(console.Stdout, "%*s%s\n", indent, "", text(r.advice+check.Remedy))
 		}
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		fmt.Fprint(console.Stdout, painted(line))
 	}
 	return nil
 }
 
-// painted returns a line of the table with its first word in the colour of the result.
-func painted(line string) string {
-	for word, paint := range map[string]console.Paint{"ok": console.Good, "WRONG": console.Bad} {
-		if rest, ok := strings.CutPrefix(line, word+" "); ok {
-			return paint.On(os.Stdout, word) + " " + rest
-		}
+// gap is the space between the columns of the checks.
+const gap = "  "
+
+// result is how a check went, as it is printed.
+type result struct {
+	word, advice string
+	paint        console.Paint
+}
+
+// result returns how the check went. A passed check with a remedy is a note.
+func (c Check) result() result {
+	switch {
+	case !c.OK:
+		return result{"WRONG", "To fix: ", console.Bad}
+	case c.Remedy != "":
+		return result{"note", "To do: ", console.Waiting}
 	}
-	return line
+	return result{"ok", "", console.Good}
 }
 
 // Note adds a check, which has failed if err is not nil, and reports whether it

@@ -58,7 +58,7 @@ func (c auditCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if c.JSON {
 		return console.PrintJSON(entries)
 	}
-	return table(auditRows(entries))
+	return table(auditRows(entries), lessOfAudit...)
 }
 
 // sessions returns the sessions to list: the named one with its subagents, or all, also archived ones.
@@ -67,9 +67,9 @@ func (c auditCommand) sessions(ctx context.Context, l *daemon.Link) ([]protocol.
 	if err != nil || c.Session == "" {
 		return idsOf(all), err
 	}
-	named := protocol.SessionID(c.Session)
-	if !slices.ContainsFunc(all, func(s protocol.Session) bool { return s.ID == named }) {
-		return nil, fmt.Errorf("there is no session %s; lash session lists the sessions", console.Printable(c.Session))
+	named, err := byPrefix(c.Session, "ses_", "session", "lash session", idsOf(all))
+	if err != nil {
+		return nil, err
 	}
 	ids := []protocol.SessionID{named}
 	for n := 0; n < len(ids); n++ {
@@ -165,9 +165,12 @@ func (c auditCommand) print(results []verified) error {
 	return table(rows)
 }
 
+// lessOfAudit are the columns that a narrow terminal does not show, the least important first.
+var lessOfAudit = []string{"KIND", "SESSION", "TOOL", "WHERE", "TIME"}
+
 // auditRows returns a table of records with its header.
 func auditRows(entries []protocol.AuditEntry) [][]string {
-	rows := [][]string{{"TIME", "SESSION", "KIND", "TOOL", "CALL", "RAN", "DECIDED BY"}}
+	rows := [][]string{{"TIME", "SESSION", "KIND", "TOOL", "CALL", "WHERE", "DECISION"}}
 	for _, a := range entries {
 		rows = append(rows, []string{
 			moment(a.AtMs), string(a.SessionID), string(a.Kind), console.OneLine(a.Tool, 30), console.OneLine(a.Subject, 80), whereItRan(a.AuditRecord), decidedBy(a.AuditRecord),
@@ -176,13 +179,15 @@ func auditRows(entries []protocol.AuditEntry) [][]string {
 	return rows
 }
 
-// whereItRan says where the programs of a call ran.
+// whereItRan says where the programs of a call ran, if it ran. A call that the sandbox refused something ran in it.
 func whereItRan(a protocol.AuditRecord) string {
 	switch {
+	case a.Kind == protocol.AuditRefused && a.Why.By != protocol.DecidedBySandbox:
+		return "did not run"
 	case len(a.Granted) > 0:
-		return "in the sandbox (" + string(a.Sandbox) + ") with " + console.OneLine(strings.Join(a.Granted, ", "), 200)
+		return "sandbox (" + string(a.Sandbox) + "), reaching " + console.OneLine(strings.Join(a.Granted, ", "), 200)
 	case a.Sandbox != "":
-		return "in the sandbox (" + string(a.Sandbox) + ")"
+		return "sandbox (" + string(a.Sandbox) + ")"
 	case a.Kind == protocol.AuditOutside:
 		return "outside"
 	}
@@ -204,7 +209,7 @@ func decidedBy(a protocol.AuditRecord) string {
 	case a.By == "deadline":
 		return "no answer before the deadline: " + answers[a.Choice]
 	}
-	return fmt.Sprintf("%s by %s", cmp.Or(answers[a.Choice], string(a.Choice)), console.OneLine(a.By, 60))
+	return fmt.Sprintf("%s by %s", cmp.Or(answers[a.Choice], string(a.Choice)), who(a.By))
 }
 
 // hostNames lists refused hosts.

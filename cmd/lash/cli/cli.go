@@ -47,8 +47,8 @@ Environment:
   LASHD_HOME, XDG_DATA_HOME         data directory
   LASHD_SOCKET, XDG_RUNTIME_DIR     socket of the daemon
   LASHD_LOG                         log level
-  ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY
-                                    API keys of model providers
+  ANTHROPIC_API_KEY, OPENAI_API_KEY, ...
+                                    API keys of model providers, instead of lash login
   OPENAI_BASE_URL                   OpenAI-compatible model server, unless set in config.toml`
 
 // commands are all commands, in the order of the help. Fields with cmd tags are

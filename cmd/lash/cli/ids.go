@@ -25,7 +25,7 @@ func byPrefix[ID ~string](text, typed, what, list string, ids []ID) (ID, error) 
 		if string(id) == text {
 			return id, nil
 		}
-		if strings.HasPrefix(string(id), text) || strings.HasPrefix(string(id), typed+text) {
+		if begins(string(id), typed, text) {
 			found = append(found, id)
 		}
 	}
@@ -38,21 +38,34 @@ func byPrefix[ID ~string](text, typed, what, list string, ids []ID) (ID, error) 
 	return "", console.Exit(console.ExitUsage, fmt.Errorf("%d %ss have an id that begins with %q, such as %s and %s; use a longer prefix", len(found), what, text, found[0], found[1]))
 }
 
+// begins reports whether an id begins with text, which may omit the type prefix typed.
+func begins(id, typed, text string) bool {
+	return strings.HasPrefix(id, text) || strings.HasPrefix(id, typed+text)
+}
+
 // sessionID returns the id of the session that text names: an id or a unique
-// prefix. It looks among all sessions, archived ones and subagents included. It
-// does not check that a whole id exists.
+// prefix. It looks among the sessions that lash session lists and then, if none
+// of them matches, among archived ones and subagents. It does not check that a
+// whole id exists.
 func sessionID(ctx context.Context, l *daemon.Link, text string) (protocol.SessionID, error) {
 	if len(text) >= idLength {
 		return protocol.SessionID(text), nil
 	}
-	var ids []protocol.SessionID
-	for _, archived := range []bool{false, true} {
-		err := eachSession(ctx, l, protocol.SessionListParams{Archived: archived, Children: true, Limit: 200}, func(s *protocol.Session) { ids = append(ids, s.ID) })
+	for _, p := range []protocol.SessionListParams{{Limit: 200}, {Children: true, Limit: 200}, {Archived: true, Children: true, Limit: 200}} {
+		var ids []protocol.SessionID
+		err := eachSession(ctx, l, p, func(s *protocol.Session) {
+			if begins(string(s.ID), "ses_", text) {
+				ids = append(ids, s.ID)
+			}
+		})
 		if err != nil {
 			return "", err
 		}
+		if len(ids) > 0 {
+			return byPrefix(text, "ses_", "session", "lash session", ids)
+		}
 	}
-	return byPrefix(text, "ses_", "session", "lash session", ids)
+	return byPrefix(text, "ses_", "session", "lash session", []protocol.SessionID{})
 }
 
 // findSession does the same on a connection of its own. An empty text gives an empty id.

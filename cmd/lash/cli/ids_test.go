@@ -37,5 +37,5 @@ func TestCommandsTakePrefixes(t *testing.T) {
 		t.Run("outside/25 "+strings.Join(args[:1], " "), func(t *testing.T) { p.want(0, "", "", args...) })
 	}
 	p.want(console.ExitFailed, "", "no session has an id that begins with", "session", "show", "ses_zz")
-	p.want(0, "", "deleted "+id, "session", "delete", short)
+	p.want(0, "", "deleted "+id[:noteID], "session", "delete", short)
 }

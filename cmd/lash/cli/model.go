@@ -59,7 +59,7 @@ func (c modelListCommand) Run(ctx context.Context, e *daemon.Environment) error 
 	if c.JSON {
 		return console.PrintJSON(r.Data)
 	}
-	if err := table(modelRows(r.Data)); err != nil {
+	if err := table(modelRows(r.Data), lessOfModel...); err != nil {
 		return err
 	}
 	if len(r.Data) == 0 {
@@ -69,6 +69,9 @@ func (c modelListCommand) Run(ctx context.Context, e *daemon.Environment) error 
 	noteLocal(ctx, e)
 	return nil
 }
+
+// lessOfModel are the columns that a narrow terminal does not show, the least important first.
+var lessOfModel = []string{"PROVIDER", "TITLE", "PRICE", "WINDOW", "DEFAULT"}
 
 // modelRows returns the table of models, grouped by provider in the order of the list.
 func modelRows(models []protocol.ModelInfo) [][]string {
@@ -82,10 +85,10 @@ func modelRows(models []protocol.ModelInfo) [][]string {
 	slices.SortStableFunc(models, func(a, b protocol.ModelInfo) int {
 		return cmp.Compare(slices.Index(owners, a.Model.Provider), slices.Index(owners, b.Model.Provider))
 	})
-	rows := [][]string{{"PROVIDER", "MODEL", "DEFAULT", "TITLE", "WINDOW", "PRICE"}}
+	rows := [][]string{{"MODEL", "DEFAULT", "PROVIDER", "TITLE", "WINDOW", "PRICE"}}
 	for _, m := range models {
 		rows = append(rows, []string{
-			console.OneLine(m.Model.Provider, 40), console.OneLine(m.Name, 60), map[bool]string{true: "*"}[m.Default], console.OneLine(cmp.Or(m.Title, m.Model.ID), 40),
+			console.OneLine(m.Name, 60), map[bool]string{true: "*"}[m.Default], console.OneLine(m.Model.Provider, 40), console.OneLine(cmp.Or(m.Title, m.Model.ID), 40),
 			windowOf(m.Model.ContextWindow), priceOf(m.Price),
 		})
 	}

@@ -61,7 +61,7 @@ func (c modelProvidersCommand) Run(ctx context.Context, e *daemon.Environment) e
 	for _, p := range infos {
 		rows = append(rows, []string{p.Name, console.OneLine(p.Title, 40), cmp.Or(p.Key, "-"), console.OneLine(cmp.Or(p.BaseURL, "-"), 80), console.OneLine(strings.Join(p.Models, ", "), 80)})
 	}
-	return table(rows)
+	return table(rows, "TITLE", "ADDRESS")
 }
 
 // providerInfos returns the presets and then the other providers of the configuration, by name.

@@ -74,7 +74,7 @@ func (c pluginListCommand) Run(ctx context.Context, e *daemon.Environment) error
 		e.Note("no plugins except the built-in ones; --all lists those, lash plugin new creates a plugin")
 		return nil
 	}
-	if err := table(rows); err != nil {
+	if err := table(rows, "DIRECTORY", "VERSION", "SCOPE"); err != nil {
 		return err
 	}
 	if err := printServers(r.Data); err != nil {
@@ -108,7 +108,7 @@ func printServers(plugins []protocol.PluginInfo) error {
 		return nil
 	}
 	fmt.Fprintln(console.Stdout)
-	if err := table(rows); err != nil {
+	if err := table(rows, "SANDBOX", "PLUGIN", "TOOLS"); err != nil {
 		return err
 	}
 	for _, f := range failures {
@@ -237,7 +237,7 @@ func printReload(r protocol.PluginReloadResult) error {
 	for _, c := range r.Data {
 		rows = append(rows, []string{console.OneLine(c.Name, 40), string(c.Change), console.OneLine(strings.Join(c.Added, ", "), 60), console.OneLine(strings.Join(c.Removed, ", "), 60)})
 	}
-	if err := table(rows); err != nil {
+	if err := table(rows, "REMOVED", "ADDED"); err != nil {
 		return err
 	}
 	if r.Prefix {

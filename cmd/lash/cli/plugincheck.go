@@ -16,7 +16,7 @@ import (
 // pluginCommand implements lash plugin.
 type pluginCommand struct {
 	List    pluginListCommand    `cmd:"" default:"withargs" help:"List plugins and their problems (default)."`
-	Read    pluginReadCommand    `cmd:"" help:"Show what a plugin adds and runs."`
+	Show    pluginShowCommand    `cmd:"" help:"Show what a plugin adds and runs."`
 	Logs    pluginLogsCommand    `cmd:"" help:"Show the log of a plugin."`
 	Reload  pluginReloadCommand  `cmd:"" help:"Reload changed plugins."`
 	Trust   pluginTrustCommand   `cmd:"" help:"Review and approve a workspace plugin."`

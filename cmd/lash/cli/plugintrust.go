@@ -66,7 +66,7 @@ func (c pluginTrustCommand) approve(ctx context.Context, e *daemon.Environment, 
 		return "", console.Exit(console.ExitFailed, errors.New("the plugin cannot be approved because it cannot be loaded"))
 	}
 	if !console.Terminal(os.Stdin) {
-		return "", console.Exit(console.ExitUsage, errors.New("no terminal to ask on; give --digest with the digest that lash plugin read prints"))
+		return "", console.Exit(console.ExitUsage, errors.New("no terminal to ask on; give --digest with the digest that lash plugin show prints"))
 	}
 	if err := printRead(r); err != nil {
 		return "", err
@@ -155,23 +155,23 @@ func capabilities[S ~string](all []S) (rows [][]string) {
 	return rows
 }
 
-// pluginReadCommand implements lash plugin read, which works for trusted and
+// pluginShowCommand implements lash plugin show, which works for trusted and
 // untrusted plugins and changes nothing.
-type pluginReadCommand struct {
+type pluginShowCommand struct {
 	Name string `arg:"" help:"Plugin; lash plugin list lists the names."`
 	ofWorkspace
 	console.InJSON
 }
 
 // Help is shown by --help.
-func (pluginReadCommand) Help() string {
+func (pluginShowCommand) Help() string {
 	return `Also shows its digest and the capabilities that it may request from lashd.
 
-Example: lash plugin read linter`
+Example: lash plugin show linter`
 }
 
 // Run prints the plugin as plugin trust shows it, without asking for approval.
-func (c pluginReadCommand) Run(ctx context.Context, e *daemon.Environment) error {
+func (c pluginShowCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	cwd, err := c.dir()
 	if err != nil {
 		return err

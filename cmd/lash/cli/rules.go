@@ -97,7 +97,7 @@ func (c rulesListCommand) Run(ctx context.Context, e *daemon.Environment) error 
 	for _, rule := range r.Data {
 		rows = append(rows, []string{orDash(rule.ID), string(rule.Level), ruleText(rule), rule.From})
 	}
-	return table(rows)
+	return table(rows, "FROM", "LEVEL")
 }
 
 // rules asks the daemon for the rules that apply.
@@ -184,7 +184,7 @@ func (c rulesTestCommand) Run(ctx context.Context, e *daemon.Environment) error 
 	if r.Sandbox != "" {
 		rows = append(rows, []string{"Sandbox:", string(r.Sandbox)})
 	}
-	return table(rows)
+	return properties(rows)
 }
 
 // ruleWords is a rule in plain words: deny command 'git push'.

@@ -35,7 +35,7 @@ func TestRunQueuedBehindADecision(t *testing.T) {
 	id := p.session()
 	p.want(0, "", "", "call", "session/configure", `{"sessionId":"`+id+`","approval":{"sandbox":"fullAccess"}}`)
 	p.want(0, "", "", "call", "turn/start", `{"idempotencyKey":"touch","sessionId":"`+id+`","input":[{"type":"text","text":"touch it"}]}`)
-	wait.Until(t, "it asks", func() bool { return strings.Contains(p.run("session").out, "requiresAction") })
+	wait.Until(t, "it asks", func() bool { return strings.Contains(p.run("session").out, "waiting for you") })
 	cmd := p.command("run", "--session", id, "hi")
 	errs, err := cmd.StderrPipe()
 	if err == nil {

@@ -52,7 +52,7 @@ func (c sessionDeleteCommand) Run(ctx context.Context, e *daemon.Environment) er
 		if err := l.Call(ctx, "session/delete", protocol.SessionMutationParams{SessionID: s.ID}, nil); err != nil {
 			return fmt.Errorf("%s: %w", s.ID, err)
 		}
-		e.Note("deleted %s", s.ID)
+		e.Note("deleted %s", shortID(s.ID))
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func session(ctx context.Context, l *daemon.Link, text string) (protocol.Session
 // Only y or yes is a yes. The end of stdin is a no.
 func confirmed(doomed []protocol.Session) bool {
 	for _, s := range doomed {
-		fmt.Fprintf(os.Stderr, "%s  %d turns, %s  %s\n", s.ID, s.TurnIndex, s.State, console.OneLine(s.Title, 60))
+		fmt.Fprintf(os.Stderr, "%s  %d turns, %s  %s\n", shortID(s.ID), s.TurnIndex, stateOf(s.State), console.OneLine(s.Title, 60))
 	}
 	fmt.Fprint(os.Stderr, "Delete permanently? [y/N] ")
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n') // at the end of input, line is empty

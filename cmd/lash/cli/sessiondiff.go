@@ -77,7 +77,7 @@ func (c sessionDiffCommand) print(e *daemon.Environment, all []protocol.FileDiff
 		for _, d := range all {
 			rows = append(rows, []string{string(d.Effect), fmt.Sprint(d.Added), fmt.Sprint(d.Removed), console.OneLine(d.Path, 200), diffNote(d)})
 		}
-		return table(rows)
+		return table(rows, "REMOVED", "ADDED")
 	}
 	for _, d := range all {
 		text := d.Diff

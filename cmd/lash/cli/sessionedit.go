@@ -41,7 +41,7 @@ func (c sessionRenameCommand) Run(ctx context.Context, e *daemon.Environment) er
 	if err := l.Call(ctx, "session/setTitle", protocol.SessionSetTitleParams{SessionID: id, Title: title}, nil); err != nil {
 		return err
 	}
-	e.Note("renamed %s to %q", id, title)
+	e.Note("renamed %s to %q", shortID(id), title)
 	return nil
 }
 

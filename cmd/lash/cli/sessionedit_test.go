@@ -16,7 +16,7 @@ func TestSessionCommands(t *testing.T) {
 	id := p.session()
 	p.want(0, "hello\n", "", "run", "--session", id, "and a zeppelin")
 	t.Run("issue/21-3 session rename sets the title", func(t *testing.T) {
-		p.want(0, "", "lash: renamed "+id+` to "The first flight"`, "session", "rename", id[:20], "The", "first", "flight")
+		p.want(0, "", "lash: renamed "+id[:noteID]+` to "The first flight"`, "session", "rename", id[:20], "The", "first", "flight")
 		p.want(0, "The first flight", "", "session")
 		p.want(console.ExitUsage, "", "see lash session rename --help", "session", "rename", id)
 		p.want(console.ExitUsage, "", "the title is empty", "session", "rename", id, " ")

@@ -62,7 +62,7 @@ func (c sessionExportCommand) Run(ctx context.Context, e *daemon.Environment) er
 
 // write writes all parts of the document and returns their size. Text for a terminal has no control characters.
 func (c sessionExportCommand) write(ctx context.Context, l *daemon.Link, id protocol.SessionID, out io.Writer) (size int, err error) {
-	progress := console.Begin("exporting "+string(id), "Ctrl-C cancels it")
+	progress := console.Begin("exporting "+string(shortID(id)), "Ctrl-C cancels it")
 	defer progress.End()
 	printable := out == io.Writer(console.Stdout) && console.Terminal(os.Stdout)
 	for p := (protocol.SessionExportParams{SessionID: id, Format: protocol.ExportFormat(c.Format), Reasoning: c.Reasoning}); ; {

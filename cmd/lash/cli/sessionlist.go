@@ -37,7 +37,7 @@ type sessionListCommand struct {
 
 // Help is shown by --help.
 func (sessionListCommand) Help() string {
-	return `STATE is idle, running, or requiresAction if a decision waits for you. CHANGED is the time of the last change. DRIVER appears
+	return `STATE is idle, running, or waiting for you if a question is open. CHANGED is the time of the last change. DRIVER appears
 if a session has another one than standard.
 
 Example: lash session list --json`
@@ -56,8 +56,11 @@ func (c sessionListCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	if more {
 		e.Note("older sessions are not shown; --all lists them")
 	}
-	return table(listRows(sessions))
+	return table(listRows(sessions), lessOfSession...)
 }
+
+// lessOfSession are the columns that a narrow terminal does not show, the least important first.
+var lessOfSession = []string{"MODEL", "DRIVER", "TURNS", "DIRECTORY", "STATE"}
 
 // listRows returns a table of sessions with its header. The column DRIVER is only there if a session has another
 // driver than the standard one.
@@ -72,10 +75,18 @@ func listRows(sessions []protocol.Session) [][]string {
 	}
 	rows := [][]string{row("SESSION", "STATE", "CHANGED", "TURNS", "MODEL", "DRIVER", "DIRECTORY", "TITLE")}
 	for _, s := range sessions {
-		rows = append(rows, row(string(s.ID), string(s.State), moment(s.UpdatedAtMs), fmt.Sprint(s.TurnIndex),
+		rows = append(rows, row(string(s.ID), stateOf(s.State), moment(s.UpdatedAtMs), fmt.Sprint(s.TurnIndex),
 			console.OneLine(s.Config.Model.ID, 30), console.OneLine(s.Config.Driver, 20), console.OneLine(s.Cwd, 60), console.OneLine(s.Title, 60)))
 	}
 	return rows
+}
+
+// stateOf names the state of a session.
+func stateOf(s protocol.SessionState) string {
+	if s == protocol.SessionRequiresAction {
+		return "waiting for you"
+	}
+	return string(s)
 }
 
 // sessions reads one page of sessions, or all of them with --all. more reports
@@ -136,5 +147,5 @@ func (c toolCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	for _, t := range r.Data {
 		rows = append(rows, []string{console.OneLine(t.Name, 60), console.OneLine(t.Source, 30), fmt.Sprint(t.Member), string(t.Contract.Replay), fmt.Sprint(t.Tokens)})
 	}
-	return table(rows)
+	return table(rows, "TOKENS", "REPLAY", "SOURCE")
 }

@@ -56,7 +56,7 @@ func (c sessionSearchCommand) Run(ctx context.Context, e *daemon.Environment) er
 	if more || found.Pending > 0 {
 		e.Note("these are the first %d matches%s", len(found.Matches), pendingNote(found.Pending))
 	}
-	return table(matchRows(found.Matches))
+	return table(matchRows(found.Matches), lessOfMatch...)
 }
 
 // search reads pages until it has enough matches; a page can be empty although more follow.
@@ -91,6 +91,9 @@ func pendingNote(pending int64) string {
 	}
 	return fmt.Sprintf("; lashd has not indexed about %d messages yet, so search again later", pending)
 }
+
+// lessOfMatch are the columns that a narrow terminal does not show, the least important first.
+var lessOfMatch = []string{"DIRECTORY", "FROM", "TIME"}
 
 // matchRows returns a table of matches with its header.
 func matchRows(matches []protocol.SessionMatch) [][]string {

@@ -60,7 +60,7 @@ func (c sessionShowCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	if c.JSON {
 		return console.PrintJSON(s)
 	}
-	if err := table(sessionRows(s)); err != nil {
+	if err := properties(sessionRows(s)); err != nil {
 		return err
 	}
 	for _, item := range s.Items {
@@ -102,7 +102,7 @@ func sessionRows(s shownSession) [][]string {
 	rows := [][]string{
 		{"session", string(of.ID)},
 		{"title", console.OneLine(of.Title, 100)},
-		{"state", string(of.State)},
+		{"state", stateOf(of.State)},
 		{"directory", console.OneLine(of.Cwd, 200)},
 		{"model", console.OneLine(of.Config.Model.ID, 60)},
 		{"driver", driverLine(s)},

@@ -45,7 +45,7 @@ func (c statusCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if c.JSON {
 		err = console.PrintJSON(shown)
 	} else {
-		err = table(statusRows(shown))
+		err = properties(statusRows(shown))
 	}
 	if err == nil && !shown.Running {
 		return console.Exit(console.ExitNoDaemon, nil)

@@ -51,7 +51,7 @@ func TestContinuesLater(t *testing.T) {
 	id := p.session()
 	p.want(0, "", "", "call", "session/configure", `{"sessionId":"`+id+`","approval":{"sandbox":"fullAccess"}}`)
 	p.want(0, "", "", "call", "turn/start", `{"idempotencyKey":"touch","sessionId":"`+id+`","input":[{"type":"text","text":"touch it"}]}`)
-	wait.Until(t, "it asks", func() bool { return strings.Contains(p.run("session").out, "requiresAction") })
+	wait.Until(t, "it asks", func() bool { return strings.Contains(p.run("session").out, "waiting for you") })
 	p.want(0, "", "1 turn continues at the next start, and 1 question waits\n", "stop")
 }
 

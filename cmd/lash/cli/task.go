@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
@@ -15,7 +16,7 @@ import (
 // prefix in all of its commands.
 type taskCommand struct {
 	List   taskListCommand   `cmd:"" default:"withargs" help:"List tasks (default)."`
-	Read   taskReadCommand   `cmd:"" help:"Show a task and its events."`
+	Show   taskShowCommand   `cmd:"" help:"Show a task and its events."`
 	Output taskOutputCommand `cmd:"" help:"Print the output of a task."`
 	Wait   taskWaitCommand   `cmd:"" help:"Wait for tasks to end."`
 	Signal taskSignalCommand `cmd:"" help:"Send a signal to a task, such as text for its stdin."`
@@ -33,10 +34,10 @@ type taskListCommand struct {
 
 // Help is shown by --help.
 func (taskListCommand) Help() string {
-	return `A task is work that outlives the turn that started it. RECOVERY says what happens to a running task when the daemon stops:
-  rerunnable   lashd runs it again
-  ownerBound   lashd abandons it
-  external     it runs elsewhere and continues
+	return `A task is work that outlives the turn that started it. IF LASHD STOPS says what then happens to the task:
+  runs again   the next lashd runs it again from the start
+  ends         it ends, and its outcome is unknown if it had started
+  continues    it runs outside lashd
 
 Example: lash task list --all`
 }
@@ -59,7 +60,7 @@ func (c taskListCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	}
 	switch {
 	case len(all) > 0:
-		return table(taskRows(all))
+		return taskTable(all)
 	case c.All:
 		e.Note("no tasks")
 	default:
@@ -68,17 +69,40 @@ func (c taskListCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	return nil
 }
 
+// taskTable prints a table of tasks.
+func taskTable(all []protocol.Task) error {
+	return table(taskRows(all), lessOfTask...)
+}
+
+// lessOfTask are the columns that a narrow terminal does not show, the least important first.
+var lessOfTask = []string{"IF LASHD STOPS", "SESSION", "STARTED", "KIND"}
+
 // taskRows returns a table of tasks with a header, newest first. all is in the
 // order of the daemon, oldest first.
 func taskRows(all []protocol.Task) [][]string {
-	rows := [][]string{{"TASK", "SESSION", "KIND", "STATE", "RECOVERY", "STARTED", "LABEL"}}
+	rows := [][]string{{"TASK", "SESSION", "KIND", "STATE", "IF LASHD STOPS", "STARTED", "LABEL"}}
 	for _, t := range slices.Backward(all) {
 		rows = append(rows, []string{
-			console.OneLine(string(t.ID), 60), string(t.SessionID), string(t.Spec.Kind), console.OneLine(taskState(t), 60), string(t.Spec.Recovery),
+			console.OneLine(string(t.ID), 60), string(t.SessionID), string(t.Spec.Kind), console.OneLine(taskState(t), 60), ifStopped[t.Spec.Recovery],
 			moment(t.StartedAtMs), console.OneLine(t.Spec.Label, 60),
 		})
 	}
 	return rows
+}
+
+// ifStopped says what happens to a task when the daemon stops.
+var ifStopped = map[protocol.TaskRecovery]string{protocol.RecoverRerun: "runs again", protocol.RecoverOwner: "ends", protocol.RecoverExternal: "continues"}
+
+// eventWords are the events of tasks in words; others are one word already.
+var eventWords = map[protocol.TaskEventKind]string{
+	protocol.TaskGotRef: "got its id in the other system", protocol.TaskGotCancelRequest: "cancellation requested", protocol.TaskGotAbandonRequest: "end requested",
+	protocol.TaskLostCaller: "the turn that started it ended", protocol.TaskGotObserver: "shown to another session",
+	protocol.TaskLostObserver: "hidden from another session", protocol.TaskWasTransferred: "moved to another session", protocol.TaskTold: "reported",
+}
+
+// eventText returns an event of a task in words.
+func eventText(ev *protocol.TaskEvent) string {
+	return strings.TrimSpace(cmp.Or(eventWords[ev.Kind], string(ev.Kind)) + " " + ev.Name)
 }
 
 // taskState returns the state of a task with its exit code, its signal or the
@@ -86,6 +110,8 @@ func taskRows(all []protocol.Task) [][]string {
 func taskState(t protocol.Task) string {
 	o := t.Outcome
 	switch {
+	case t.State == protocol.TaskCancelRequested:
+		return "being cancelled"
 	case o == nil:
 		return string(t.State)
 	case o.ExitCode != nil && o.Kind == protocol.TaskExited:
@@ -93,7 +119,7 @@ func taskState(t protocol.Task) string {
 	case o.Kind == protocol.TaskSignal:
 		return fmt.Sprintf("%s (%s)", t.State, o.Signal)
 	case o.Kind == protocol.TaskStopped:
-		return fmt.Sprintf("%s (by %s)", t.State, o.By)
+		return fmt.Sprintf("%s (by %s)", t.State, who(o.By))
 	}
 	return string(t.State)
 }
@@ -169,20 +195,20 @@ func findTasks(ctx context.Context, e *daemon.Environment, session string, texts
 	return found, nil
 }
 
-// taskReadCommand implements lash task read.
-type taskReadCommand struct {
+// taskShowCommand implements lash task show.
+type taskShowCommand struct {
 	ofTask
 	console.InJSON
 }
 
 // Help is shown by --help.
-func (taskReadCommand) Help() string {
-	return `Example: lash task read tsk_53a9d1c2b7e04f16`
+func (taskShowCommand) Help() string {
+	return `Example: lash task show tsk_53a9d1c2b7e04f16`
 }
 
 // Run prints a task, the reason of its end if one is stored, and its first 1000
 // events.
-func (c taskReadCommand) Run(ctx context.Context, e *daemon.Environment) error {
+func (c taskShowCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	p, err := c.params(ctx, e)
 	if err != nil {
 		return err
@@ -194,7 +220,7 @@ func (c taskReadCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if c.JSON {
 		return console.PrintJSON(r)
 	}
-	if err := table(taskRows([]protocol.Task{r.Task})); err != nil {
+	if err := taskTable([]protocol.Task{r.Task}); err != nil {
 		return err
 	}
 	if o := r.Task.Outcome; o != nil && (o.Message != "" || o.Evidence != nil) {
@@ -206,7 +232,7 @@ func (c taskReadCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	}
 	rows := [][]string{{"AT", "EVENT", "BY", "REASON"}}
 	for _, ev := range r.Events {
-		rows = append(rows, []string{moment(ev.AtMs), console.OneLine(string(ev.Kind)+" "+ev.Name, 60), cmp.Or(console.OneLine(ev.By, 60), "-"), console.OneLine(ev.Reason, 80)})
+		rows = append(rows, []string{moment(ev.AtMs), console.OneLine(eventText(&ev), 60), who(ev.By), console.OneLine(ev.Reason, 80)})
 	}
-	return table(rows)
+	return table(rows, "BY", "AT")
 }

@@ -54,7 +54,7 @@ func (c taskWaitCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if c.JSON {
 		err = console.PrintJSON(r)
 	} else {
-		err = table(taskRows(append(r.Live, r.Settled...)))
+		err = taskTable(append(r.Live, r.Settled...))
 	}
 	return cmp.Or(err, waited(&r))
 }
@@ -127,5 +127,5 @@ func (c taskCancelCommand) Run(ctx context.Context, e *daemon.Environment) error
 	if c.JSON {
 		return console.PrintJSON(r.Task)
 	}
-	return table(taskRows([]protocol.Task{r.Task}))
+	return taskTable([]protocol.Task{r.Task})
 }

@@ -58,7 +58,7 @@ func (c triggerListCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	for _, g := range all {
 		rows = append(rows, []string{console.OneLine(g.Key, 40), cmp.Or(string(g.SessionID), "user"), triggerState(g), when(g.Source), moment(g.NextAtMs), target(g.Action)})
 	}
-	if err := table(rows); err != nil {
+	if err := table(rows, "OWNER", "TARGET", "NEXT"); err != nil {
 		return err
 	}
 	for _, g := range all {

@@ -49,7 +49,7 @@ func (c triggerEmitCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	if c.JSON {
 		return console.PrintJSON(r)
 	}
-	return table(deliveries([]protocol.Occurrence{r.Occurrence}))
+	return table(deliveries([]protocol.Occurrence{r.Occurrence}), lessOfDelivery...)
 }
 
 // triggerHistoryCommand implements lash trigger history.
@@ -73,12 +73,16 @@ Example: lash trigger history morning`
 func (c triggerHistoryCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	p := protocol.TriggerHistoryParams{Limit: c.Lines}
 	if c.Key != "" {
+		owner, err := findSession(ctx, e, c.Owner)
+		if err != nil {
+			return err
+		}
 		all, err := triggers(ctx, e, "")
 		if err != nil {
 			return err
 		}
 		for _, g := range all {
-			if g.Key == c.Key && string(g.SessionID) == c.Owner {
+			if g.Key == c.Key && g.SessionID == owner {
 				p.TriggerID = g.ID
 			}
 		}
@@ -93,8 +97,11 @@ func (c triggerHistoryCommand) Run(ctx context.Context, e *daemon.Environment) e
 	if c.JSON {
 		return console.PrintJSON(r.Data)
 	}
-	return table(deliveries(r.Data))
+	return table(deliveries(r.Data), lessOfDelivery...)
 }
+
+// lessOfDelivery are the columns that a narrow terminal does not show, the least important first.
+var lessOfDelivery = []string{"SESSION", "EVENT", "REASON"}
 
 // deliveries returns a table with a row for each delivery, and a header. An event
 // without deliveries has one row, with dashes.

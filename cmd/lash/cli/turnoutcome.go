@@ -19,7 +19,7 @@ func outcomeError(r *protocol.TurnReport) error {
 	}
 	switch {
 	case r.State == protocol.TurnCancelled:
-		return console.Exit(console.ExitCancelled, fmt.Errorf("the turn was cancelled; to continue: lash run --session %s", r.SessionID))
+		return console.Exit(console.ExitCancelled, fmt.Errorf("the turn was cancelled; to continue: lash run --session %s", shortID(r.SessionID)))
 	case r.State != protocol.TurnCompleted:
 		return console.Exit(console.ExitFailed, endedAs(r.Outcome, r.Issues))
 	}

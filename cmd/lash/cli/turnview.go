@@ -88,7 +88,7 @@ func (v *view) event(raw json.RawMessage, ev protocol.Event) {
 // session notes the id of a new session.
 func (v *view) session(id protocol.SessionID) {
 	if v.person && !v.json {
-		v.note("[session " + string(id) + "]")
+		v.note("[session " + string(shortID(id)) + "]")
 	}
 }
 

@@ -93,14 +93,14 @@ func (c sessionPointsCommand) Run(ctx context.Context, e *daemon.Environment) er
 		return console.PrintJSON(points)
 	}
 	if len(points) == 0 {
-		e.Note("no turn of session %s changed files", id)
+		e.Note("no turn of session %s changed files", shortID(id))
 		return nil
 	}
 	rows := [][]string{{"POINT", "TURN", "AT", "STATE", "FILES", "NOTE"}}
 	for _, p := range slices.Backward(points) {
 		rows = append(rows, []string{string(p.ID), pointTurn(p), moment(p.AtMs), pointState(p), fmt.Sprint(p.Files), pointNote(p)})
 	}
-	return table(rows)
+	return table(rows, "TURN", "NOTE", "AT")
 }
 
 // pointTurn returns the turn of a file point, or "undo" for the point of an undo.
@@ -194,7 +194,7 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	case len(r.Files) == 0:
 		e.Note("nothing to change: the files already have the earlier contents")
 	case r.Point != "":
-		e.Note("to revert this undo: lash session undo %s %s", p.SessionID, r.Point)
+		e.Note("to revert this undo: lash session undo %s %s", shortID(p.SessionID), shortID(r.Point))
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func newestTurn(ctx context.Context, l *daemon.Link, id protocol.SessionID) (pro
 			return p.TurnID, nil
 		}
 	}
-	return "", fmt.Errorf("nothing left to undo in session %s", id)
+	return "", fmt.Errorf("nothing left to undo in session %s", shortID(id))
 }
 
 // print lists the files that an undo changed, would change with --dry-run, or
@@ -255,7 +255,7 @@ func (c sessionUndoCommand) print(files []protocol.FileRewind) error {
 	for _, f := range files {
 		rows = append(rows, []string{string(f.Effect), fmt.Sprint(f.Added), fmt.Sprint(f.Removed), console.OneLine(f.Path, 200), rewindNote(f)})
 	}
-	return table(rows)
+	return table(rows, "REMOVED", "ADDED")
 }
 
 // rewindNote returns the NOTE column of a restored file: a failure or a conflict.

@@ -1,0 +1,81 @@
+package console
+
+import (
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// leastText is the least width in which Hanging breaks lines.
+const leastText = 12
+
+// toCopy matches a command at the end of a sentence, which a person copies.
+var toCopy = regexp.MustCompile(`: lashd? [^;\n]+`)
+
+// hardSpace is a space at which no line ends.
+const hardSpace = "\u00a0"
+
+// Wrapped breaks the lines of a text between words, so that they fit a width. A command that follows a colon stays on one line, which can
+// then be copied; the terminal breaks it if it must. A width of 0 breaks nothing.
+func Wrapped(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	text = toCopy.ReplaceAllStringFunc(text, func(command string) string {
+		return ": " + strings.ReplaceAll(command[len(": "):], " ", hardSpace)
+	})
+	return strings.ReplaceAll(fill(text, width, ""), hardSpace, " ")
+}
+
+// Hanging breaks the lines of a text that begins after indent cells and continues at that indent. It keeps a text whose width is not known
+// or leaves no room.
+func Hanging(text string, width, indent int) string {
+	if width-indent < leastText {
+		return text
+	}
+	return fill(text, width-indent, strings.Repeat(" ", indent))
+}
+
+// fill breaks the lines of a text between words, and begins each further line with an indent. A word that is longer than a line stays whole.
+func fill(text string, width int, indent string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		for ansi.StringWidth(line) > width {
+			first, rest := cut(line, width)
+			lines, line = append(lines, first), rest
+			if rest == "" {
+				break
+			}
+		}
+		if line != "" || len(lines) == 0 {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n"+indent)
+}
+
+// cut returns as many words of a line as fit a width, at least one, and the other words.
+func cut(line string, width int) (first, rest string) {
+	at := 0
+	for next := 0; ; {
+		i := strings.IndexByte(line[next:], ' ')
+		if i < 0 {
+			i = len(line) - next
+		}
+		if at > 0 && ansi.StringWidth(line[:next+i]) > width {
+			break
+		}
+		if at = next + i; at == len(line) {
+			break
+		}
+		next = at + 1
+	}
+	return line[:at], strings.TrimLeft(line[at:], " ")
+}
+
+// Stderr prints a line for a person on stderr, in lines that fit a terminal.
+func Stderr(line string) {
+	os.Stderr.WriteString(Wrapped(Printable(line), Columns(os.Stderr)) + "\n")
+}
