@@ -47,6 +47,7 @@ require (
 require (
 	github.com/danieljoos/wincred v1.2.3 // indirect
 	github.com/dlclark/regexp2/v2 v2.2.1 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
 )
 
 require (

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"lashd/engine/plugin"
+	"lashd/pluginloader/skills"
+	"lashd/rpc/protocol"
 )
 
 // settle decides which units the entries use and returns the host with them, after the units in
@@ -170,7 +172,7 @@ func (l *Loader) compose(ctx context.Context, units []*unit) (*plugin.Host, erro
 func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error) {
 	var factories []plugin.Factory
 	var replaced []string
-	names := append(plugin.DriverNames(l.Drivers()), l.config.Base.IDs()...)
+	names := append(plugin.DriverNames(l.Drivers()), append(l.config.Base.IDs(), protocol.CommandsID)...)
 	for _, u := range units {
 		switch {
 		case u.replaces(l.config.Replace) && !slices.Contains(replaced, u.name()):
@@ -182,6 +184,9 @@ func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error
 		}
 		names, factories = append(names, u.name()), append(factories, u.factory)
 	}
+	if f := skills.New(sources(units)); f != nil {
+		factories = append(factories, f)
+	}
 	host, err := l.config.Base.With(factories, replaced...)
 	if err != nil {
 		return nil, err
@@ -191,4 +196,15 @@ func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error
 		return nil, err
 	}
 	return host, try.Close()
+}
+
+// sources returns what units offer as skills, commands and agents.
+func sources(units []*unit) (all []skills.Source) {
+	for _, u := range units {
+		m := u.manifest
+		if len(m.Skills)+len(m.Commands)+len(m.Agents) > 0 {
+			all = append(all, skills.Source{Plugin: m.Name, Root: u.copy.Root, Skills: m.Skills, Texts: m.Commands, Agents: m.Agents})
+		}
+	}
+	return all
 }

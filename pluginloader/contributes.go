@@ -53,6 +53,15 @@ func Contributions(p *manifest.Plugin) []protocol.PluginContribution {
 	for _, e := range p.Extensions {
 		all.add("extension", e.ID)
 	}
+	for _, s := range p.Skills {
+		all.add("skill", s.Name, s.Description)
+	}
+	for _, c := range p.Commands {
+		all.add("command", c.Name, c.Description)
+	}
+	for _, a := range p.Agents {
+		all.add("agent", a.Name, a.Description)
+	}
 	all.once(p)
 	return all
 }

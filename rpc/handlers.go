@@ -3,8 +3,10 @@ package rpc
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"lashd/engine/audit"
@@ -160,11 +162,39 @@ func (c *conn) sessionDetach(_ context.Context, p *protocol.SessionParams) (*pro
 	return &protocol.Empty{}, nil
 }
 
+// turnStart starts or queues a turn. A slash command is an input of the plugin that runs them.
+func (c *conn) turnStart(ctx context.Context, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
+	if p.Command != nil {
+		call, err := json.Marshal(p.Command)
+		if err != nil {
+			return nil, err
+		}
+		inputs := protocol.PluginInputs{protocol.CommandsID: call}
+		maps.Copy(inputs, p.PluginInputs)
+		p.PluginInputs, p.Command = inputs, nil
+	}
+	return c.eng.Turns.Start(ctx, p)
+}
+
+// commandList lists the slash commands of a session. Without plugins that have any, there is no such query.
+func (c *conn) commandList(ctx context.Context, p *protocol.SessionParams) (*protocol.CommandListResult, error) {
+	r := &protocol.CommandListResult{Data: []protocol.CommandInfo{}}
+	has, err := c.eng.Operations.List(ctx, &protocol.OperationListParams{SessionID: p.SessionID})
+	if err != nil || !slices.ContainsFunc(has.Data, func(o protocol.OperationInfo) bool { return o.Name == protocol.CommandsID }) {
+		return r, err
+	}
+	out, err := c.eng.Operations.Query(ctx, &protocol.OperationQueryParams{SessionID: p.SessionID, Name: protocol.CommandsID})
+	if err != nil {
+		return nil, err
+	}
+	return r, json.Unmarshal(out.Output, r)
+}
+
 // turnRun starts a turn in order of arrival and then waits for its end. An error while waiting is a
 // durableError: the turn is stored and continues.
 // The returned function is the waiting part, so later requests of the connection need not wait for the turn.
 func (c *conn) turnRun(ctx context.Context, p *protocol.TurnStartParams) (func(context.Context) (*protocol.TurnReport, error), error) {
-	r, err := c.eng.Turns.Start(ctx, p)
+	r, err := c.turnStart(ctx, p)
 	if err != nil {
 		return nil, err
 	}

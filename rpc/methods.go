@@ -51,7 +51,7 @@ func Warm() {
 // reading lists the methods that change nothing. Their errors always have outcome none, and they
 // take no idempotency key.
 var reading = []string{
-	"artifact/read", "audit/list", "audit/verify", "code/state", "debug/prompt", "decision/list", "graph/read", "model/list",
+	"artifact/read", "audit/list", "audit/verify", "code/state", "command/list", "debug/prompt", "decision/list", "graph/read", "model/list",
 	"operation/list", "operation/query", "ping", "plugin/list", "plugin/logs", "plugin/read", "queue/list", "rpc/discover",
 	"rule/list", "rule/test", "server/diagnostics", "server/status",
 	"session/diff", "session/export", "session/inputs", "session/list", "session/points", "session/read", "session/search", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
@@ -113,7 +113,7 @@ func groups() []group {
 			"graph/unpin":  bind("Unpins a node.", to(history, (*engine.History).Unpin)),
 		}},
 		{"Turns", map[string]Method{
-			"turn/start":     bind("Stores an input, then starts its turn or queues it.", to(turns, (*engine.Turns).Start)),
+			"turn/start":     bind("Stores an input, then starts its turn or queues it.", (*conn).turnStart),
 			"turn/run":       then("Starts a turn and waits until it and its follow-up turns have ended.", (*conn).turnRun),
 			"turn/wait":      wait("Waits for the end of a turn. Any client may call it, at any time.", to(turns, (*engine.Turns).Wait)),
 			"turn/steer":     bind("Sends an input to a running turn. The turn reads it at its next checkpoint.", to(turns, (*engine.Turns).Steer)),
@@ -165,6 +165,7 @@ func groups() []group {
 			"operation/query":   wait("Calls a query of a plugin. May run during a turn.", to(operations, (*engine.Operations).Query)),
 			"operation/command": wait("Calls a command of a plugin. Waits for the running turn to end; no turn starts before the command returns.", to(operations, (*engine.Operations).Command)),
 			"operation/task":    wait("Calls a long-running command of a plugin. Cancel the request to stop it early.", to(operations, (*engine.Operations).Task)),
+			"command/list":      wait("Lists the slash commands of a session: the skills and commands of its plugins. `turn/start` runs one with `command`.", (*conn).commandList),
 			"action/invoke":     wait("Calls an operation of any kind.", to(operations, (*engine.Operations).Invoke)),
 		}},
 		{"Tasks", map[string]Method{

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"lashd/internal/strictjson"
+	"lashd/pluginloader/layout"
 )
 
 // Plugin is everything that a plugin's directory contributes, from all its files, with defaults
@@ -25,6 +26,10 @@ type Plugin struct {
 	// CommandHooks come from hooks files and run as commands. Hooks of the process are in
 	// Contributions.
 	CommandHooks []CommandHook `json:"commandHooks,omitempty"`
+	// Skills, Commands and Agents come from Markdown files.
+	Skills   []*layout.Prompt `json:"skills,omitempty"`
+	Commands []*layout.Prompt `json:"commands,omitempty"`
+	Agents   []*layout.Agent  `json:"agents,omitempty"`
 	// Warnings concern parts that have no effect.
 	Warnings Problems `json:"warnings,omitempty"`
 }
@@ -42,26 +47,39 @@ const (
 )
 
 // ignored are entries of a plugin's directory that only other agents use.
-var ignored = []string{"agents", "commands", "output-styles", "skills", ".lsp.json", "settings.json"}
+var ignored = []string{"output-styles", ".lsp.json", "settings.json"}
 
 // loading is the state of one Load.
 type loading struct {
 	root   *os.Root
 	plugin *Plugin
-	files  map[string]bool // files of hooks and servers that were read
+	files  map[string]bool // files that were read
 	found  Problems        // problems so far
+
+	unserved map[layout.Unserved][]string // files with fields that have no effect
 }
 
-// Load reads the plugin in a directory. Without a manifest, a directory with hooks or MCP servers
+// Load reads the plugin in a directory. Without a manifest, a directory with hooks, MCP servers, skills, commands or agents
 // of other agents is a plugin too, and has the directory's name. The error is a Problems with all
-// mistakes of all files. A file that another file refers to is checked only if the reference is
-// valid.
+// mistakes of all files. A file that another file refers to is checked only if the reference is valid.
 func Load(root *os.Root) (*Plugin, error) {
-	l := &loading{root: root, plugin: &Plugin{}, files: map[string]bool{}}
+	l := newLoading(root)
 	l.manifest()
 	l.hooks(hooksPath, true)
 	l.servers(serversPath, true)
+	l.markdown("")
 	l.unseen()
+	return l.end()
+}
+
+// newLoading returns the state at the beginning.
+func newLoading(root *os.Root) *loading {
+	return &loading{root: root, plugin: &Plugin{}, files: map[string]bool{}, unserved: map[layout.Unserved][]string{}}
+}
+
+// end returns the plugin, or its mistakes.
+func (l *loading) end() (*Plugin, error) {
+	l.warnUnserved()
 	warnings, mistakes := l.found.split()
 	if len(mistakes) > 0 {
 		return nil, mistakes
@@ -104,14 +122,14 @@ func (l *loading) manifest() {
 
 // unnamed takes the name of a plugin without a manifest from its directory.
 func (l *loading) unnamed() {
-	for _, name := range []string{hooksPath, serversPath} {
+	for _, name := range []string{"agents", "commands", "skills", serversPath, hooksPath} {
 		if _, err := l.root.Stat(name); err == nil {
 			l.plugin.Name, l.plugin.File = path.Base(strings.ReplaceAll(l.root.Name(), `\`, "/")), name
 		}
 	}
 	switch f := forms["id"]; {
 	case l.plugin.File == "":
-		l.fail("plugin.json", "missing; a plugin has this file or %s", strings.Join(append(Manifests()[1:], hooksPath, serversPath), ", "))
+		l.fail("plugin.json", "missing; a plugin has this file or %s", strings.Join(append(Manifests()[1:], hooksPath, serversPath, "skills, commands or agents"), ", "))
 	case !f.fits().MatchString(l.plugin.Name):
 		l.fail(l.plugin.File, "the plugin has no plugin.json, and its directory's name %s is not valid: it must be %s", strictjson.Quote(l.plugin.Name), f.want)
 	}
@@ -132,6 +150,9 @@ func (l *loading) parse(name string, data []byte) {
 	}
 	l.references(name, data, "hooks", f.Hooks, l.hooks, l.inlineHooks)
 	l.references(name, data, "mcpServers", f.MCPServers, l.servers, l.inlineServers)
+	l.paths(name, data, "skills", f.Skills, l.skillsAt)
+	l.paths(name, data, "commands", f.Commands, l.commandsAt)
+	l.paths(name, data, "agents", f.Agents, l.agentsAt)
 }
 
 // unseen warns about files that only other agents use.

@@ -48,9 +48,9 @@ var formatter = files{
   "Stop": [{"matcher": "x", "hooks": [{"type": "command", "command": "node", "args": ["${CLAUDE_PLUGIN_ROOT}/stop.js", "${USER}"], "async": true}]}],
   "Notification": [{"hooks": [{"type": "command", "command": "bell"}]}]
 }}`,
-	"more/hooks.json": `{"hooks": {"PostToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "fmt", "onError": "fail"}]}]}}`,
-	".mcp.json":       `{"web": {"type": "streamable-http", "url": "https://${HOST}/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}, "old": {"type": "sse", "url": "https://x"}}`,
-	"skills/a/b.md":   "x",
+	"more/hooks.json":    `{"hooks": {"PostToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "fmt", "onError": "fail"}]}]}}`,
+	".mcp.json":          `{"web": {"type": "streamable-http", "url": "https://${HOST}/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}, "old": {"type": "sse", "url": "https://x"}}`,
+	"output-styles/b.md": "x",
 }
 
 func TestPluginsOfOtherAgentsLoadUnchanged(t *testing.T) {
@@ -68,13 +68,13 @@ func TestPluginsOfOtherAgentsLoadUnchanged(t *testing.T) {
 		"web": {Type: "http", URL: "https://${HOST}/mcp", Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}, PassEnv: []string{"HOST", "TOKEN"}},
 	}
 	warnings := []string{
-		`.claude-plugin/plugin.json:2:3: warning: "commands" is for other agents and has no effect in lashd`,
+		`.claude-plugin/plugin.json:2:3: warning: "./c.md" is not a file or directory of the plugin; it is left out`,
 		`hooks/hooks.json:4:6: warning: lashd does not run hooks of the type "prompt"`,
 		`hooks/hooks.json:5:13: warning: the matcher has no effect on Stop`,
 		`hooks/hooks.json:5:132: warning: "async" is for other agents and has no effect in lashd`,
 		`hooks/hooks.json:6:3: warning: lashd does not run hooks of the event "Notification"`,
 		`.mcp.json:1:125: warning: lashd does not support servers of the type "sse"`,
-		`skills: warning: is for other agents and has no effect in lashd`,
+		`output-styles: warning: is for other agents and has no effect in lashd`,
 	}
 	for _, d := range []string{cmp.Diff("formatter 2.0.0", p.Name+" "+p.Version), cmp.Diff(hooks, p.CommandHooks), cmp.Diff(servers, p.MCPServers),
 		cmp.Diff(strings.Join(warnings, "\n"), p.Warnings.Error())} {
@@ -109,7 +109,7 @@ func TestNamesInFilesOfOtherAgents(t *testing.T) {
 		"events in a manifest have their place": {files{"plugin.json": "{\"name\":\"p\",\"_é\":\"é\", \"hooks\":{\"Stap\":[]}}"},
 			"plugin.json:1:32: unknown event \"Stap\"; did you mean \"Stop\"?"},
 		"a directory without anything is no plugin": {files{"a": "b"},
-			"plugin.json: missing; a plugin has this file or .claude-plugin/plugin.json, .codex-plugin/plugin.json, hooks/hooks.json, .mcp.json"},
+			"plugin.json: missing; a plugin has this file or .claude-plugin/plugin.json, .codex-plugin/plugin.json, hooks/hooks.json, .mcp.json, skills, commands or agents"},
 		"a directory with servers is one": {files{".mcp.json": `{}`}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

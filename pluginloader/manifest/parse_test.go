@@ -77,7 +77,7 @@ var wrong = []struct{ in, want string }{
 	{`{"name":"p","version":"` + strings.Repeat("é", 65) + `"}`, `1:23: 65 characters: at most 64`},
 	{`{"name":"p","version":"` + strings.Repeat("é", 64) + `"}`, ``},
 	{`{"name":"p\u0000"}`, "1:9: \"p\\x00\" must be lower-case letters, digits, '.', '_' and '-', at most 64, the first a letter or a digit\n1:9: NUL characters are not allowed"},
-	{`{"name":"p","skills":"./s"}`, `1:13: warning: "skills" is for other agents and has no effect in lashd`},
+	{`{"name":"p","themes":"./s"}`, `1:13: warning: "themes" is for other agents and has no effect in lashd`},
 	// processes
 	{inLashd(`{"process":{}}`), `2:20: "command" is missing`},
 	{inLashd(`{"process":{"command":[]}}`), `2:31: 0 elements: at least 1`},

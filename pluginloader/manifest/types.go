@@ -28,17 +28,17 @@ type Others struct {
 	Interface  json.RawMessage `json:"interface,omitempty"`   // how catalogs show it, for people
 	Hooks      json.RawMessage `json:"hooks,omitempty"`       // path of a file in the format of hooks/hooks.json, a list of paths, or the contents of such a file
 	MCPServers json.RawMessage `json:"mcpServers,omitempty"`  // path of a file in the format of .mcp.json, a list of paths, or servers by name
+	Skills     json.RawMessage `json:"skills,omitempty"`      // path of a directory with skills, or a list of paths, in addition to skills/
+	Commands   json.RawMessage `json:"commands,omitempty"`    // path of a command or of a directory with commands, or a list of paths, in addition to commands/
+	Agents     json.RawMessage `json:"agents,omitempty"`      // path of an agent or of a directory with agents, or a list of paths, in addition to agents/
 
-	Agents       json.RawMessage `json:"agents,omitempty" slot:"none"`       // field of other agents; ignored
 	Apps         json.RawMessage `json:"apps,omitempty" slot:"none"`         // field of other agents; ignored
 	Channels     json.RawMessage `json:"channels,omitempty" slot:"none"`     // field of other agents; ignored
-	Commands     json.RawMessage `json:"commands,omitempty" slot:"none"`     // field of other agents; ignored
 	Dependencies json.RawMessage `json:"dependencies,omitempty" slot:"none"` // field of other agents; ignored
 	LSPServers   json.RawMessage `json:"lspServers,omitempty" slot:"none"`   // field of other agents; ignored
 	Monitors     json.RawMessage `json:"monitors,omitempty" slot:"none"`     // field of other agents; ignored
 	OutputStyles json.RawMessage `json:"outputStyles,omitempty" slot:"none"` // field of other agents; ignored
 	Settings     json.RawMessage `json:"settings,omitempty" slot:"none"`     // field of other agents; ignored
-	Skills       json.RawMessage `json:"skills,omitempty" slot:"none"`       // field of other agents; ignored
 	Themes       json.RawMessage `json:"themes,omitempty" slot:"none"`       // field of other agents; ignored
 	UserConfig   json.RawMessage `json:"userConfig,omitempty" slot:"none"`   // field of other agents; ignored
 }

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,8 +26,8 @@ func (s *ref) sendCommands(ctx context.Context, call caller) {
 	s.send(ctx, &sdk.SessionAvailableCommandsUpdate{AvailableCommands: s.commands(ctx, call), SessionUpdate: "available_commands_update"})
 }
 
-// commands returns the slash commands of a session: compact and the operations
-// that plugins offer to clients.
+// commands returns the slash commands of a session: compact, the operations
+// that plugins offer to clients, and their skills and commands.
 func (s *ref) commands(ctx context.Context, call caller) []sdk.AvailableCommand {
 	all := []sdk.AvailableCommand{{
 		Name: compact, Description: "Summarize the conversation so far to free context.",
@@ -39,7 +40,23 @@ func (s *ref) commands(ctx context.Context, call caller) []sdk.AvailableCommand 
 		}
 		all = append(all, c)
 	}
+	for _, o := range s.offered(ctx, call) {
+		c := sdk.AvailableCommand{Name: o.Name, Description: cmp.Or(o.Description, o.Name)}
+		if o.Hint != "" {
+			c.Input = hint(o.Hint)
+		}
+		all = append(all, c)
+	}
 	return all
+}
+
+// offered returns the skills and commands of plugins. After an error it logs and returns none, as operations does.
+func (s *ref) offered(ctx context.Context, call caller) []protocol.CommandInfo {
+	var list protocol.CommandListResult
+	if err := call(ctx, "command/list", protocol.SessionParams{SessionID: s.id}, &list); err != nil && ctx.Err() == nil {
+		s.Log.Warn("could not list the commands of a session", "session", s.id, "error", err)
+	}
+	return list.Data
 }
 
 // hint is the text that an editor shows after a command's name until the user
@@ -57,7 +74,9 @@ func (s *ref) operations(ctx context.Context, call caller) []protocol.OperationI
 	if err != nil && ctx.Err() == nil {
 		s.Log.Warn("could not list the operations of a session", "session", s.id, "error", err)
 	}
-	return slices.DeleteFunc(list.Data, func(o protocol.OperationInfo) bool { return o.Session == protocol.SessionForbidden })
+	return slices.DeleteFunc(list.Data, func(o protocol.OperationInfo) bool {
+		return o.Session == protocol.SessionForbidden || o.Name == protocol.CommandsID
+	})
 }
 
 // objectSchema is the part of an operation's input schema that decides how the
@@ -79,8 +98,11 @@ func argumentNames(o protocol.OperationInfo) []string {
 }
 
 // slash is a prompt that begins with a command: the name without the slash, and
-// the trimmed rest of the line.
-type slash struct{ name, rest string }
+// the trimmed rest of the line. text says that it is a skill or a command of a plugin, which is the input of a turn.
+type slash struct {
+	name, rest string
+	text       bool
+}
 
 // commandIn reports whether a prompt is a command. It must be one block of text
 // that begins with a slash and a known name. Any other text with a slash goes to
@@ -90,12 +112,15 @@ func (s *ref) commandIn(blocks []sdk.ContentBlock) (slash, bool) {
 		return slash{}, false
 	}
 	name, rest, _ := strings.Cut(blocks[0].Text.Text[1:], " ")
-	c := slash{strings.TrimSpace(name), strings.TrimSpace(rest)}
+	c := slash{name: strings.TrimSpace(name), rest: strings.TrimSpace(rest)}
 	if c.name == compact {
 		return c, true
 	}
 	known := slices.ContainsFunc(s.operations(s.ctx, s.daemon.call), func(o protocol.OperationInfo) bool { return o.Name == c.name })
-	return c, known
+	if !known {
+		c.text = slices.ContainsFunc(s.offered(s.ctx, s.daemon.call), func(o protocol.CommandInfo) bool { return o.Name == c.name })
+	}
+	return c, known || c.text
 }
 
 // runCommand runs a command and sends its result as a message of the agent. No

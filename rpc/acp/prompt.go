@@ -28,6 +28,14 @@ type prompt struct {
 	stop      func()           // ends a slash command; nil for other prompts
 }
 
+// params returns the request for a prompt. A command of a plugin waits for a turn of its own; other prompts steer a running turn.
+func (c slash) params(input []protocol.InputPart) protocol.TurnStartParams {
+	if c.text {
+		return protocol.TurnStartParams{Input: input, Command: &protocol.CommandCall{Name: c.name, Arguments: c.rest}}
+	}
+	return protocol.TurnStartParams{Input: input, WhenBusy: protocol.BusySteer}
+}
+
 // ending is the answer to a prompt: a stop reason or an error.
 type ending struct {
 	stop sdk.StopReason
@@ -56,11 +64,12 @@ func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*
 	if before != nil {
 		<-before
 	}
-	if c, ok := s.commandIn(p.Prompt); ok {
+	c, ok := s.commandIn(p.Prompt)
+	if ok && !c.text {
 		close(pr.sent)
 		return s.prompts.runCommand(ctx, pr, c)
 	}
-	err = s.prompts.start(pr, input)
+	err = s.prompts.start(pr, c.params(input))
 	close(pr.sent)
 	if err != nil {
 		return nil, err
@@ -166,7 +175,7 @@ func (p *prompts) remove(pr *prompt) {
 // start sends a prompt to the daemon. It returns once the input is stored, or with
 // the daemon's error. A prompt that the editor cancels before or during the call
 // is answered as cancelled, and withdrawn if it was stored.
-func (p *prompts) start(pr *prompt, input []protocol.InputPart) error {
+func (p *prompts) start(pr *prompt, params protocol.TurnStartParams) error {
 	p.mu.Lock()
 	cancelled := pr.cancelled
 	p.mu.Unlock()
@@ -174,7 +183,7 @@ func (p *prompts) start(pr *prompt, input []protocol.InputPart) error {
 		pr.end(ending{stop: sdk.StopReasonCancelled})
 		return nil
 	}
-	params := protocol.TurnStartParams{Mutation: pr.key, SessionID: p.id, Input: input, WhenBusy: protocol.BusySteer}
+	params.Mutation, params.SessionID = pr.key, p.id
 	err := p.daemon.do(context.WithoutCancel(p.ctx), func(l *link) error { return p.startOn(l, pr, &params) })
 	if err != nil {
 		return err

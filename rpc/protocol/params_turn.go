@@ -21,6 +21,7 @@ type TurnStartParams struct {
 	SessionID    SessionID    `json:"sessionId"`
 	Input        []InputPart  `json:"input"`
 	PluginInputs PluginInputs `json:"pluginInputs,omitempty"` // for the turn that starts with this input
+	Command      *CommandCall `json:"command,omitempty"`      // slash command of command/list, for the turn that starts with this input, which is the line that the person wrote
 	WhenBusy     WhenBusy     `json:"whenBusy,omitempty"`
 	// For the session's driver. They replace its recorded options, for this turn and later ones.
 	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`

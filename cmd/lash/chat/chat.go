@@ -210,6 +210,8 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 		return known(u, m)
 	case pathsMsg:
 		return listed(u, m)
+	case offeredMsg:
+		return offered(u, m)
 	case saidMsg:
 		return u.println(entry{note: string(m)}.shown(u.style))
 	case textMsg:

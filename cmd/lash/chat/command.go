@@ -75,9 +75,8 @@ func say(format string, args ...any) tea.Cmd {
 	return func() tea.Msg { return saidMsg(fmt.Sprintf(format, args...)) }
 }
 
-// command runs a slash command. A unique prefix of its name is enough, and an
-// exact name wins over longer ones. An unknown command goes back into the editor,
-// with a note.
+// command runs a slash command: one of the chat, or else one of a plugin. A unique prefix of its
+// name is enough for those of the chat, and an exact name wins over longer ones.
 func (u *ui) command(text string) tea.Cmd {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), " ")
 	var meant []command
@@ -90,9 +89,8 @@ func (u *ui) command(text string) tea.Cmd {
 			meant = append(meant, c)
 		}
 	}
-	if len(meant) != 1 {
-		u.in.SetDraft(u.entered)
-		return say("Unknown command /%s. /help lists the commands; start with // to send a message that begins with /.", name)
+	if len(meant) != 1 || meant[0].name != name && hasCommand(u.suggest.offered, name) {
+		return offeredCommand(u, text, name)
 	}
 	if u.tooEarly(meant[0].name) {
 		return say("There is no session yet, because no model is set up. /login stores an API key.")

@@ -41,7 +41,11 @@ type calls struct {
 	made []string
 }
 
-func (c *calls) Call(_ context.Context, method string, params, _ any) error {
+func (c *calls) Call(_ context.Context, method string, params, result any) error {
+	if r, ok := result.(*protocol.CommandListResult); ok {
+		r.Data = []protocol.CommandInfo{{Name: "git:review", Kind: "command", Description: "Review a change", Hint: "<commit>"}}
+		return nil
+	}
 	raw, err := json.Marshal(params)
 	c.made = append(c.made, method+" "+string(raw))
 	return err
@@ -65,6 +69,8 @@ func entering(t *testing.T, line string) (said, made string) {
 			todo = append(todo, m...)
 		case sentMsg:
 			todo = append(todo, u.sent(m))
+		case offeredMsg:
+			todo = append(todo, offered(u, m))
 		case saidMsg:
 			said = string(m)
 		}
@@ -95,6 +101,8 @@ func TestCommandMessages(t *testing.T) {
 		{"/undo", "no file changes left to undo", "session/points"},
 		{"/diff", "No file changes to show", "session/points"},
 		{"/etc/hosts what is it", "Unknown command /etc/hosts. /help lists the commands; start with // to send a message that begins with /.", ""},
+		{"/xyz", "Unknown command /xyz.", ""},
+		{"/git:review HEAD~1 all", "", `"text":"/git:review HEAD~1 all"}],"command":{"name":"git:review","arguments":"HEAD~1 all"},"whenBusy":"queue"`},
 		{"//etc/hosts what is it", "", `"text":"/etc/hosts what is it"`},
 		{"fix the test", "", `"title":"fix the test"`}, // outside/25
 	} {

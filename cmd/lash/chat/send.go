@@ -78,10 +78,13 @@ func (u *ui) sent(m sentMsg) tea.Cmd {
 // input sends text to the session. busy decides whether it steers a running turn
 // or waits for its own. The first input of a session without a title also becomes
 // its title.
-func (u *ui) input(text string, busy protocol.WhenBusy) tea.Cmd {
+func (u *ui) input(text string, busy protocol.WhenBusy) tea.Cmd { return inputWith(u, text, busy, nil) }
+
+// inputWith is input for a slash command of a plugin; nil: it is none.
+func inputWith(u *ui, text string, busy protocol.WhenBusy, command *protocol.CommandCall) tea.Cmd {
 	first := !u.used && u.talk.session.TurnIndex == 0 && u.talk.session.Title == ""
 	u.used = true
-	sent := u.start(text, busy)
+	sent := u.start(text, busy, command)
 	if !first {
 		return sent
 	}
@@ -93,9 +96,9 @@ func (u *ui) input(text string, busy protocol.WhenBusy) tea.Cmd {
 const titleWidth = 60
 
 // start sends text and the files of the entered line as an input. busy says what happens if a turn is running.
-func (u *ui) start(text string, busy protocol.WhenBusy) tea.Cmd {
+func (u *ui) start(text string, busy protocol.WhenBusy, command *protocol.CommandCall) tea.Cmd {
 	return u.ask(&outgoing{method: "turn/start", draft: u.entered, result: new(protocol.TurnStartResult), params: protocol.TurnStartParams{
-		Mutation: key(), SessionID: u.talk.session.ID, WhenBusy: busy, Input: parts(text, u.entered.Files()),
+		Mutation: key(), SessionID: u.talk.session.ID, WhenBusy: busy, Command: command, Input: parts(text, u.entered.Files()),
 	}})
 }
 

@@ -14,6 +14,7 @@ import (
 	"lashd/cmd/lash/prompt"
 	"lashd/engine/attachment"
 	"lashd/internal/pathresolve"
+	"lashd/rpc/protocol"
 )
 
 // suggest completes what the user types: a command after /, and a path of the
@@ -25,6 +26,8 @@ type suggest struct {
 	shut   int    // where the word begins whose menu the user has closed, from 1; 0: none is closed
 	words  arguments
 	paths  paths
+
+	offered []protocol.CommandInfo // slash commands of plugins, as of the last time
 }
 
 // word is the part of the input that can be completed.
@@ -119,7 +122,7 @@ func followInput(u *ui, m tea.Msg) tea.Cmd {
 		w = word{}
 	}
 	if w.kind == noWord {
-		*s = suggest{paths: s.paths, before: before}
+		*s = suggest{paths: s.paths, before: before, offered: s.offered}
 		return nil
 	}
 	if before == s.before {
@@ -134,6 +137,8 @@ func followInput(u *ui, m tea.Msg) tea.Cmd {
 	s.shut = 0
 	var cmd tea.Cmd
 	switch {
+	case began && w.kind == commandWord:
+		cmd = readOffered(u, "")
 	case began && w.kind == mentionWord:
 		cmd = readPaths(u)
 	case began && w.kind == choiceWord:
@@ -160,7 +165,7 @@ func known(u *ui, m argumentsMsg) tea.Cmd {
 func (s *suggest) fill() {
 	switch s.word.kind {
 	case commandWord:
-		s.menu = prompt.MenuOf(commandChoices(s.word.text), 0)
+		s.menu = prompt.MenuOf(allCommands(s.offered, s.word.text), 0)
 	case choiceWord:
 		s.menu = s.words.menu(s.word.text)
 	case mentionWord:

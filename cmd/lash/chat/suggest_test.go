@@ -67,6 +67,8 @@ func TestMenuOfCommands(t *testing.T) {
 		{"an escaped slash has no menu", []string{"//co"}, "› //co", ""},
 		{"a slash inside a message has no menu", []string{"a /co"}, "› a /co", ""},
 		{"a command from the history has no menu, so that Up goes on", []string{"/help", "enter", "one", "enter", "up", "up"}, "› /help", `"one"`},
+		{"commands of plugins are there, too", []string{"/gi"}, "› /gi\n▸ /git:review <commit>  Review a change\n  /login [PROVIDER]     set up the API key of a provider", ""},
+		{"a command of a plugin is completed", []string{"/git", "enter"}, "› /git:review ", ""},
 		{"unknown names have no menu", []string{"/xyz"}, "› /xyz", ""},
 	} {
 		t.Run("part/12 commands: "+c.name, func(t *testing.T) {

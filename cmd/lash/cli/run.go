@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -311,6 +312,21 @@ func (t *turnRun) newSession(ctx context.Context) error {
 	return nil
 }
 
+// slash returns the slash command of a plugin with which the input begins; nil if there is none.
+func (t *turnRun) slash(ctx context.Context) (*protocol.CommandCall, error) {
+	line, ok := strings.CutPrefix(t.prompt, "/")
+	if !ok {
+		return nil, nil
+	}
+	name, rest, _ := strings.Cut(line, " ")
+	var r protocol.CommandListResult
+	err := t.call(ctx, "command/list", protocol.SessionParams{SessionID: t.session}, &r)
+	if err != nil || !slices.ContainsFunc(r.Data, func(c protocol.CommandInfo) bool { return c.Name == name }) {
+		return nil, err
+	}
+	return &protocol.CommandCall{Name: name, Arguments: strings.TrimSpace(rest)}, nil
+}
+
 // approvalParam returns the approval settings of a new session; nil for those of config.toml.
 func approvalParam(sandbox string, allow bool) *protocol.ApprovalConfig {
 	if sandbox == "" && !allow {
@@ -345,9 +361,13 @@ func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error
 	if err != nil {
 		return err
 	}
+	command, err := t.slash(ctx)
+	if err != nil {
+		return err
+	}
 	var r protocol.TurnStartResult
 	err = t.call(ctx, "turn/start", protocol.TurnStartParams{
-		Mutation: protocol.Mutation{IdempotencyKey: t.key}, SessionID: t.session,
+		Mutation: protocol.Mutation{IdempotencyKey: t.key}, SessionID: t.session, Command: command,
 		Input: input, Schema: t.schema, Iterations: int(t.command.Turns),
 	}, &r)
 	t.turn = r.TurnID

@@ -440,6 +440,13 @@ export interface CodeStateResult {
   stale?: boolean;
 }
 
+/** CommandCall is a slash command that a person sends with an input. lashd adds its text after the input. */
+export interface CommandCall {
+  name: string;
+  /** the rest of the line */
+  arguments?: string;
+}
+
 /** CommandDetail is a command that a call runs. */
 export interface CommandDetail {
   /** as the model wrote it */
@@ -448,6 +455,26 @@ export interface CommandDetail {
   dir: string;
   /** the command runs outside the sandbox */
   outside?: boolean;
+}
+
+/** CommandInfo is a slash command of a session. Clients offer it to people. */
+export interface CommandInfo {
+  /** without the slash; commands of plugins are plugin:name */
+  name: string;
+  kind: CommandKind;
+  description?: string;
+  /** what people type after the name */
+  argumentHint?: string;
+  /** plugin that has it */
+  plugin: string;
+}
+
+/** CommandKind says what a slash command is. */
+export type CommandKind = "command" | "skill";
+
+/** CommandListResult lists the slash commands of a session, sorted by name. */
+export interface CommandListResult {
+  data: CommandInfo[];
 }
 
 /** authorizes tool/complete for a pending call; only the tool that took it knows it */
@@ -3677,6 +3704,8 @@ export interface TurnStartParams {
   input: InputPart[];
   /** for the turn that starts with this input */
   pluginInputs?: PluginInputs;
+  /** slash command of command/list, for the turn that starts with this input, which is the line that the person wrote */
+  command?: CommandCall;
   whenBusy?: WhenBusy;
   /** For the session's driver. They replace its recorded options, for this turn and later ones. */
   turnOptions?: TurnOptions;
@@ -3808,6 +3837,8 @@ export interface Methods {
   "code/execute": { params: CodeExecuteParams; result: CodeExecuteResult };
   /** Returns the variables that code cells of a session have set. Fails if the session's driver runs no code. */
   "code/state": { params: SessionParams; result: CodeStateResult };
+  /** Lists the slash commands of a session: the skills and commands of its plugins. `turn/start` runs one with `command`. */
+  "command/list": { params: SessionParams; result: CommandListResult };
   /** Makes one model call outside any turn. */
   "completion/create": { params: CompletionParams; result: CompletionResult };
   /** Shows the request that the next turn would send to the model first. */

@@ -2,6 +2,8 @@ package shell
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"lashd/engine/authority"
 	"lashd/engine/plugin"
@@ -19,6 +21,9 @@ type Config struct {
 	Sandbox sandbox.Places
 }
 
+// ReadableID is the extension that lists copies of plugins that commands in a sandbox may read, because they have skills with scripts.
+const ReadableID = "lashd.readablePlugins"
+
 // Factory builds the shell tools of sessions.
 type Factory struct {
 	config Config
@@ -35,7 +40,15 @@ func (*Factory) ID() string { return "shell" }
 
 // Build implements plugin.Factory.
 func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
-	return instance{&shell{cwd: ctx.Cwd, sandboxes: f.config.Sandbox, environ: f.config.Environ, nonce: f.config.Nonce, reading: f.reading}}, nil
+	var readable []string
+	for _, payload := range ctx.Extensions[ReadableID] {
+		var roots []string
+		if err := json.Unmarshal(payload, &roots); err != nil {
+			return nil, fmt.Errorf("extension %s: %w", ReadableID, err)
+		}
+		readable = append(readable, roots...)
+	}
+	return instance{&shell{readable: readable, cwd: ctx.Cwd, sandboxes: f.config.Sandbox, environ: f.config.Environ, nonce: f.config.Nonce, reading: f.reading}}, nil
 }
 
 // instance is the plugin of one session. It keeps no state besides the settings of its

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +75,8 @@ type shell struct {
 	sandboxes sandbox.Places
 	environ   []string
 	nonce     string
+	// readable are copies of plugins that commands in a sandbox may read.
+	readable []string
 	// reading is shared by all sessions, see Factory.
 	reading chan struct{}
 }
@@ -187,6 +190,9 @@ func (s *shell) confine(c *proc.Command, call tool.Invocation) (*sandbox.Box, er
 	box, err := s.sandboxes.For(call.Sandbox, s.cwd)
 	if err == nil {
 		err = box.Reach(call.Network)
+	}
+	for _, root := range s.readable {
+		box.ShowPlugin(filepath.Base(root), root)
 	}
 	box.Apply(c)
 	return box, err

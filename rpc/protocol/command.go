@@ -1,0 +1,32 @@
+package protocol
+
+// CommandKind says what a slash command is.
+type CommandKind string
+
+const (
+	CommandText  CommandKind = "command" // a text for the model
+	CommandSkill CommandKind = "skill"   // a skill, which the model can also read by itself
+)
+
+// CommandInfo is a slash command of a session. Clients offer it to people.
+type CommandInfo struct {
+	Name        string      `json:"name"` // without the slash; commands of plugins are plugin:name
+	Kind        CommandKind `json:"kind"`
+	Description string      `json:"description,omitempty"`
+	Hint        string      `json:"argumentHint,omitempty"` // what people type after the name
+	Plugin      string      `json:"plugin"`                 // plugin that has it
+}
+
+// CommandListResult lists the slash commands of a session, sorted by name.
+type CommandListResult struct {
+	Data []CommandInfo `json:"data"`
+}
+
+// CommandCall is a slash command that a person sends with an input. lashd adds its text after the input.
+type CommandCall struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments,omitempty"` // the rest of the line
+}
+
+// CommandsID is the id of the plugin that runs slash commands, and of its query that lists them.
+const CommandsID = "lashd-commands"

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "fields of $1: surname, town"
