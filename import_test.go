@@ -80,6 +80,8 @@ var levels = map[string]int{
 	"lashd/engine/rulebook":                 4,
 	"lashd/engine/search":                   3,
 	"lashd/engine/export":                   3,
+	"lashd/engine/upload":                   3,
+	"lashd/engine/imports":                  5,
 	"lashd/engine/undo":                     4,
 	"lashd/engine/audit":                    4,
 	"lashd/engine/plugin":                   3,

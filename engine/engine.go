@@ -15,6 +15,7 @@ import (
 	"lashd/engine/background"
 	"lashd/engine/clientserver"
 	"lashd/engine/daemonevents"
+	"lashd/engine/imports"
 	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/presence"
@@ -93,6 +94,7 @@ type API struct {
 	History     *History
 	Snapshots   *Snapshots
 	Artifacts   *artifact.Artifacts
+	Imports     *imports.Imports
 	Files       *undo.Files
 	Triggers    *trigger.Registry
 	Searches    *search.Searches
@@ -173,6 +175,7 @@ func newAPI(e *Engine, cfg Config) API {
 		Triggers: trigger.New(trigger.Config{
 			Host: triggerHost{e}, Store: cfg.Store, Receipts: e.receipts, Log: cfg.Log, StateDir: cfg.StateDir, Stopped: ErrShuttingDown,
 		}),
+		Imports: imports.New(cfg.Store, e.receipts, func() imports.Sessions { return e.Sessions }, cfg.DenyURLs),
 		Clients: presence.New(), Events: &daemonevents.Publisher{}, Searches: search.New(cfg.Store, cfg.Log),
 	}
 }

@@ -49,8 +49,13 @@ func (b *sessionDraft) branch(ctx context.Context, st *state, kept idleCapture, 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkLeaf(node, pointer); err != nil {
+	if err := param.CheckLeaf(node, pointer); err != nil {
 		return nil, err
+	}
+	if b.turns = st.row.TurnIndex; source.Node != st.row.Head.Leaf {
+		if b.turns, err = persistence.TurnCount(ctx, b.eng.store.Reader, source.Node); err != nil {
+			return nil, err
+		}
 	}
 	c := b.change(source)
 	kept.addTo(c, st)

@@ -60,7 +60,7 @@ func (r *run) switchFrame(ctx context.Context) (ended bool, err error) {
 		return true, r.stop(cause)
 	}
 	if err == nil && opensFrame(ctx, r.eng, r.journal.begin.Frame, to) {
-		err = checkSeeds(to)
+		err = param.CheckSeeds(to)
 	}
 	switch {
 	case err != nil:
@@ -70,14 +70,6 @@ func (r *run) switchFrame(ctx context.Context) (ended bool, err error) {
 	}
 	r.journal.switchFrame(to)
 	return true, nil
-}
-
-// checkSeeds validates the nodes that the new frame starts with.
-func checkSeeds(to *protocol.FrameSwitch) error {
-	if len(to.Nodes) == 0 {
-		return nil
-	}
-	return param.CheckAppend(to.Nodes)
 }
 
 // nextFrame returns the frame in which work continues after turn id; nil if it does not. A frame
@@ -91,7 +83,7 @@ func (ts *sessionTurns) nextFrame(ctx context.Context, id protocol.TurnID, resul
 	if err != nil || key == to.Key {
 		return nil, err
 	}
-	if err := checkSeeds(to); err != nil {
+	if err := param.CheckSeeds(to); err != nil {
 		fail(result, protocol.Issue{Kind: "protocol", Code: "frame_switch_invalid", Message: err.Error()})
 		return nil, nil
 	}

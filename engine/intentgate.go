@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 
 	"lashd/engine/authority"
@@ -171,7 +170,7 @@ func (g *intentGate) signal(s *toolCall, t protocol.Task, want *protocol.SignalT
 
 // addEvent adds an event that a tool emits for a task.
 func (g *intentGate) addEvent(t protocol.Task, want *protocol.TaskEventIntent, out *protocol.IntentOutcome) {
-	if err := checkTaskEvent(&t.Spec, want.Name, want.Payload); err != nil {
+	if err := param.CheckTaskEvent(&t.Spec, want.Name, want.Payload); err != nil {
 		refuse(out, err)
 		return
 	}
@@ -203,18 +202,4 @@ func (g *intentGate) send() {
 // refuse marks an intent as invalid.
 func refuse(out *protocol.IntentOutcome, err error) {
 	out.Refused, out.Message = protocol.IntentInvalid, err.Error()
-}
-
-// checkTaskEvent checks that a task's spec declares the event, and the size and schema of its
-// payload.
-func checkTaskEvent(spec *protocol.TaskSpec, name string, payload json.RawMessage) error {
-	if len(payload) > task.MaxPayload {
-		return param.Bad("/payload", "has %d bytes, at most %d", len(payload), task.MaxPayload)
-	}
-	for _, declared := range spec.Events {
-		if declared.Name == name {
-			return param.CheckPayload("/payload", declared.Schema, payload)
-		}
-	}
-	return param.Bad("/name", "is not an event that the task declares")
 }

@@ -10,6 +10,7 @@ import (
 	"lashd/engine/change"
 	"lashd/engine/clientserver"
 	"lashd/engine/fact"
+	"lashd/engine/imports"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/receipt"
@@ -23,6 +24,11 @@ import (
 // client.
 func (ss *Sessions) New(ctx context.Context, p *protocol.SessionNewParams) (*protocol.SessionNewResult, error) {
 	return ss.new(ctx, &sessionDraft{}, p)
+}
+
+// Import creates a session with a history that a client has brought. The request has been checked, and the receipt stores the answer.
+func (ss *Sessions) Import(ctx context.Context, p *protocol.SessionNewParams, h *imports.History, rc receipt.Request) (*protocol.SessionNewResult, error) {
+	return ss.createOnce(ctx, &sessionDraft{params: p, id: protocol.NewSessionID(), turns: h.Turns, imported: h}, rc)
 }
 
 // new is New for a draft, which has the requester. Only clients may add MCP servers. The receipt stores the
@@ -77,8 +83,10 @@ type sessionDraft struct {
 	stored     bool            // the directory of the request was stored before; no link may lead elsewhere now
 	freshTools bool            // start without tool changes of the origin, even if other state is inherited
 	servers    protocol.MCPServers
-	origin     *origin         // session whose history it shares; nil: it starts empty
-	base       protocol.Config // settings before those of the request
+	origin     *origin          // session whose history it shares; nil: it starts empty
+	turns      int64            // of the history that it starts with
+	imported   *imports.History // that it starts with; nil: none
+	base       protocol.Config  // settings before those of the request
 	config     protocol.Config
 	issues     []protocol.Issue // problems that plugins report about the settings
 	cwd        string
@@ -249,7 +257,7 @@ func (b *sessionDraft) change(source *protocol.ForkSource) *change.Change {
 	p := b.params
 	c := change.New(change.Base{}, persistence.Commit{Session: b.id, AtMs: now(), Blobs: b.files.Blobs, Create: &persistence.NewSession{
 		Title: p.Title, Cwd: b.cwd, Config: b.config, Relation: b.relation, Authority: b.authority, Source: source,
-		UsageLabel: p.UsageLabel, Snapshot: p.Start.Snapshot, Blank: p.PluginSource == protocol.PluginsFresh, First: b.files.First,
+		UsageLabel: p.UsageLabel, Snapshot: p.Start.Snapshot, Blank: p.PluginSource == protocol.PluginsFresh, First: b.files.First, Turns: b.turns,
 	}})
 	if source == nil {
 		c.Nodes = []protocol.Node{{
@@ -262,8 +270,11 @@ func (b *sessionDraft) change(source *protocol.ForkSource) *change.Change {
 			r.Kind = protocol.RelationFork
 		}
 		r.Source = source
-		c.Create.Title = cmp.Or(p.Title, b.origin.row.Title)
+		c.Create.Title = param.ForkTitle(p.Title, r.Kind, &b.origin.row)
 		c.TellOf(protocol.Event{Type: protocol.EventSessionForked, Source: source})
+	}
+	if b.imported != nil {
+		b.imported.AddTo(&c.Commit)
 	}
 	if len(b.issues) > 0 {
 		c.Tell(issueEvent("", b.issues...))

@@ -65,7 +65,7 @@ func (h *sessionHistory) target(ctx context.Context, p *protocol.SessionRewindPa
 	if to.node, err = st.eng.node(ctx, id); err != nil {
 		return to, nil, err
 	}
-	if err := checkLeaf(to.node, "/toNode"); err != nil {
+	if err := param.CheckLeaf(to.node, "/toNode"); err != nil {
 		return to, nil, err
 	}
 	return to, &protocol.SessionRewindResult{Head: st.row.Head, Nodes: st.row.Head.Generation - to.at.Generation, Seq: st.row.Seq}, nil
@@ -99,16 +99,6 @@ func (e *Engine) node(ctx context.Context, id protocol.NodeID) (*protocol.Node, 
 		return nil, &persistence.NotFoundError{What: "node", ID: string(id)}
 	}
 	return &nodes[0], nil
-}
-
-// checkLeaf rejects a node that cannot be a leaf: one with tool calls, whose results would be
-// missing from the history that the model sees. pointer is the JSON pointer of the parameter that
-// the error names.
-func checkLeaf(n *protocol.Node, pointer string) error {
-	if n.Message != nil && len(n.Message.Calls()) > 0 {
-		return param.Bad(pointer, "is a message with tool calls and its results come after it; choose the node before it or the one with the results")
-	}
-	return nil
 }
 
 // moveLeaf adds to a change that the leaf moves to an ancestor, and fills in the result. It pins

@@ -19,13 +19,13 @@ import (
 func (ss *Sessions) create(ctx context.Context, c *change.Change, rc receipt.Request) (*protocol.SessionNewResult, error) {
 	result := &protocol.SessionNewResult{SessionID: c.Session, Session: protocol.Session{
 		ID: c.Session, Title: c.Create.Title, Cwd: c.Create.Cwd, State: protocol.SessionIdle, Config: c.Create.Config,
-		Relation: c.Create.Relation, Authority: c.Create.Authority, CreatedAtMs: c.AtMs, UpdatedAtMs: c.AtMs, Seq: c.Seq(),
+		Relation: c.Create.Relation, Authority: c.Create.Authority, CreatedAtMs: c.AtMs, UpdatedAtMs: c.AtMs, Seq: c.Seq(), TurnIndex: c.Create.Turns,
 	}}
 	result.Seq = result.Session.Seq
 	if c.Receipt = rc.With(result); c.Receipt != nil {
 		c.Receipt.ResultAt = func(head protocol.Head) []byte {
 			result.Session.Head = head
-			return encode(result)
+			return rc.Encode(result)
 		}
 	}
 	if err := c.Seal(c.Session, change.Base{}, c.AtMs); err != nil {

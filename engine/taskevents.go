@@ -26,7 +26,7 @@ func (s *services) TellTask(ctx context.Context, p *plugin.TaskTold) (protocol.T
 	case t.Pruned, t.State.Final() && p.Key == "":
 		return t, &TaskEndedError{t}
 	}
-	if err := cmp.Or(checkTaskEvent(&t.Spec, p.Name, p.Payload), param.CheckName("/key", p.Key)); err != nil {
+	if err := cmp.Or(param.CheckTaskEvent(&t.Spec, p.Name, p.Payload), param.CheckName("/key", p.Key)); err != nil {
 		return t, err
 	}
 	event := protocol.TaskEvent{Kind: protocol.TaskTold, Name: p.Name, Payload: p.Payload, Key: p.Key}

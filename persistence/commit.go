@@ -13,8 +13,9 @@ const (
 	MaxCommitBytes = 8 << 20 // a larger transaction swells the log
 )
 
-// Limits of the commit that ends a turn (Turned). It cannot be split, and without it the turn's
-// work would be lost, so they are higher.
+// Limits of the commit that ends a turn (Turned), and of one that creates a session with an imported
+// history. They cannot be split, and without the former the turn's work would be lost, so they are
+// higher.
 const (
 	MaxTurnNodes = 8192
 	MaxTurnBytes = 64 << 20
@@ -125,6 +126,8 @@ type NewSession struct {
 	Snapshot   string               // copy the components of this snapshot of Source instead of the current ones
 	Blank      bool                 // copy no components of Source
 	First      []protocol.InputPart // stored until a commit with TakeFirst removes it
+	Turns      int64                // completed turns of the history that it starts with
+	Imported   bool                 // Nodes are a whole history: the limits of a commit that ends a turn apply
 }
 
 // Meta changes facts of a session that are not history. A nil field stays as it is.

@@ -13,7 +13,7 @@ import (
 const insertSession = `
 INSERT INTO sessions (session, session_id, title, cwd, relation, parent, usage_label, config, authority, revision, branch, generation,
   leaf, frame, seq, chain, turn_index, usage, created_at, updated_at, archived)
-VALUES (` + nextSession + `, ?, ?, ?, ?, (SELECT session FROM sessions WHERE session_id = ?), ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), 0, ?, ?, ?, 0)`
+VALUES (` + nextSession + `, ?, ?, ?, ?, (SELECT session FROM sessions WHERE session_id = ?), ?, ?, ?, 0, 0, 0, '', '', 0, zeroblob(32), ?, ?, ?, ?, 0)`
 
 // emptyUsage is the usage of a new session.
 var emptyUsage = []byte(`{}`)
@@ -39,7 +39,7 @@ func createSession(ctx context.Context, t *tx, c *change) (*head, error) {
 		return nil, err
 	}
 	res, err := t.run(ctx, insertSession, c.Session, n.Title, n.Cwd, c.relation, n.Relation.Parent, n.UsageLabel, c.created,
-		c.authority, emptyUsage, c.AtMs, c.AtMs)
+		c.authority, n.Turns, emptyUsage, c.AtMs, c.AtMs)
 	if err != nil {
 		return nil, err
 	}

@@ -214,3 +214,26 @@ func (r *Reader) Forward(ctx context.Context, leaf Cursor, from int64, limit int
 	nodes, err := list(ctx, r.pool, scan.next, selectNodesUp, place(at.Branch, from), place(at.Branch, at.Generation), limit)
 	return nodes, r.pool.ofBranch(ctx, at.Branch, err)
 }
+
+// turnsOfRange lists the turns of the nodes in one branch up to a place.
+const turnsOfRange = `
+SELECT DISTINCT turn_id
+FROM nodes
+WHERE place BETWEEN ? AND ? AND turn_id <> ''`
+
+// TurnCount returns the number of turns on the path that ends at a node. It reads each node of the path.
+func TurnCount(ctx context.Context, r *Reader, id protocol.NodeID) (int64, error) {
+	at, err := r.Place(ctx, id)
+	turns := map[protocol.TurnID]bool{}
+	for err == nil && !at.Done {
+		var some []protocol.TurnID
+		some, err = list(ctx, r.pool, func(rows *sql.Rows, turn *protocol.TurnID) error { return rows.Scan(turn) }, turnsOfRange, place(at.Branch, 0), place(at.Branch, at.Generation))
+		for _, turn := range some {
+			turns[turn] = true
+		}
+		if err == nil {
+			at, err = r.parentCursor(ctx, at.Branch)
+		}
+	}
+	return int64(len(turns)), err
+}

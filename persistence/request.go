@@ -42,7 +42,7 @@ type taskBodies struct {
 // size counts the bodies only, not the columns.
 func newRequest(c *Commit) (*request, error) {
 	maxNodes, maxBytes := MaxCommitNodes, MaxCommitBytes
-	if c.Turned {
+	if c.Turned || c.Create != nil && c.Create.Imported {
 		maxNodes, maxBytes = MaxTurnNodes, MaxTurnBytes
 	}
 	if len(c.Nodes) > maxNodes {

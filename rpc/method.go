@@ -8,6 +8,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/artifact"
 	"lashd/engine/export"
+	"lashd/engine/imports"
 	"lashd/engine/models"
 	"lashd/engine/rulebook"
 	"lashd/engine/search"
@@ -65,6 +66,7 @@ func triggers(e *engine.Engine) *trigger.Registry      { return e.Triggers }
 func history(e *engine.Engine) *engine.History         { return e.History }
 func snapshots(e *engine.Engine) *engine.Snapshots     { return e.Snapshots }
 func files(e *engine.Engine) *undo.Files               { return e.Files }
+func imported(e *engine.Engine) *imports.Imports       { return e.Imports }
 func exports(e *engine.Engine) *export.Exports         { return &export.Exports{Store: e.Store} }
 func searches(e *engine.Engine) *search.Searches       { return e.Searches }
 

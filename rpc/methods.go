@@ -9,6 +9,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/artifact"
 	"lashd/engine/export"
+	"lashd/engine/imports"
 	"lashd/engine/models"
 	"lashd/engine/rulebook"
 	"lashd/engine/search"
@@ -90,6 +91,7 @@ func groups() []group {
 			"session/search":         wait("Finds messages of people and models, and titles, by their words. The first search makes the index, which takes a while in a large store.", to(searches, (*search.Searches).Search)),
 			"session/read":           bind("Reads a page of items, newest page first.", to(sessions, (*engine.Sessions).Read)),
 			"session/export":         wait("Writes a session as a Markdown or JSON document, in parts.", to(exports, (*export.Exports).Export)),
+			"session/import":         wait("Creates a session with the history of a document that session/export wrote as JSON. Tool calls in it do not run, and no settings, approvals or plugin state come with it.", to(imported, (*imports.Imports).Import)),
 			"session/attach":         bind("Subscribes to a session: returns a snapshot or replays missed events, then sends every new event.", (*conn).sessionAttach),
 			"session/detach":         bind("Ends a subscription.", (*conn).sessionDetach),
 			"session/configure":      bind("Changes settings. They apply from the next turn on.", to(sessions, (*engine.Sessions).Configure)),

@@ -80,6 +80,18 @@ func (p Policy) nodes(ctx context.Context, u Use, nodes []protocol.NodeBody) ([]
 	return nodes, blobs, err
 }
 
+// Imported returns a message of an imported history with checked attachments, and their blobs. A digest must name contents of one of the
+// sessions. Any model may have taken the attachments. Errors point below pointer.
+func (p Policy) Imported(ctx context.Context, pointer string, m *protocol.Message, sessions []int64) (*protocol.Message, []persistence.Blob, error) {
+	c := check{Policy: p, Use: Use{Sessions: sessions}, root: pointer}
+	m, err := c.message(ctx, pointer, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	blobs, err := c.store()
+	return m, blobs, err
+}
+
 // Sent holds the messages of a single model call with checked attachments. Contents reads those that the session stores.
 type Sent struct {
 	Messages []*protocol.Message

@@ -163,7 +163,7 @@ func head(row persistence.Session, format protocol.ExportFormat) (string, error)
 		return Title(row.Session), nil
 	}
 	session, err := json.Marshal(row.Session)
-	return fmt.Sprintf("{\"format\":\"lashd session\",\"version\":1,\"session\":%s,\"nodes\":[\n", session), err
+	return fmt.Sprintf("{\"format\":%q,\"version\":%d,\"session\":%s,\"nodes\":[\n", protocol.DocumentFormat, protocol.DocumentVersion, session), err
 }
 
 // tail returns the text after the nodes.

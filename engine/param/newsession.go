@@ -2,7 +2,10 @@ package param
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"lashd/rpc/protocol"
 )
@@ -140,4 +143,37 @@ func CheckRewind(p *protocol.SessionRewindParams) error {
 		return Bad("/toPoint", "is only allowed if files is only")
 	}
 	return nil
+}
+
+// ForkTitle returns the title of a session that continues the history of another one: the one that was asked for, or one that tells a
+// fork from its original. A child keeps the title.
+func ForkTitle(asked string, kind protocol.RelationKind, of *protocol.Session) string {
+	switch {
+	case asked != "" || kind != protocol.RelationFork:
+		return cmp.Or(asked, of.Title)
+	case of.Title == "":
+		return "Fork of " + string(of.ID)
+	}
+	base, n := of.Title, 1
+	if at := strings.LastIndex(base, forkMark); at >= 0 {
+		if _, err := fmt.Sscanf(base[at:], forkMark+" %d)", &n); err == nil || base[at:] == forkMark+")" {
+			base, n = base[:at], n+1
+		}
+	}
+	if n == 1 {
+		return cutTitle(base, forkMark+")")
+	}
+	return cutTitle(base, fmt.Sprintf("%s %d)", forkMark, n))
+}
+
+// forkMark begins the end of the title of a fork.
+const forkMark = " (fork"
+
+// cutTitle returns a title with an end, cut so that both fit the longest title.
+func cutTitle(title, end string) string {
+	n := min(len(title), maxTitle-len(end))
+	for n > 0 && n < len(title) && !utf8.RuneStart(title[n]) {
+		n--
+	}
+	return title[:n] + end
 }

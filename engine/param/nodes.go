@@ -152,3 +152,21 @@ func checkPart(pointer string, p *protocol.Part) error {
 	}
 	return nil
 }
+
+// CheckSeeds validates the nodes that the new frame starts with.
+func CheckSeeds(to *protocol.FrameSwitch) error {
+	if len(to.Nodes) == 0 {
+		return nil
+	}
+	return CheckAppend(to.Nodes)
+}
+
+// CheckLeaf rejects a node that cannot be a leaf: one with tool calls, whose results would be
+// missing from the history that the model sees. pointer is the JSON pointer of the parameter that
+// the error names.
+func CheckLeaf(n *protocol.Node, pointer string) error {
+	if n.Message != nil && len(n.Message.Calls()) > 0 {
+		return Bad(pointer, "is a message with tool calls and its results come after it; choose the node before it or the one with the results")
+	}
+	return nil
+}

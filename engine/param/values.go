@@ -2,11 +2,13 @@ package param
 
 import (
 	"cmp"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
 
+	"lashd/engine/task"
 	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
@@ -167,4 +169,18 @@ func CheckUpload(p *protocol.ArtifactWriteParams) error {
 		return CheckDigest(p.Digest)
 	}
 	return CheckName("/uploadId", p.UploadID)
+}
+
+// CheckTaskEvent checks that a task's spec declares the event, and the size and schema of its
+// payload.
+func CheckTaskEvent(spec *protocol.TaskSpec, name string, payload json.RawMessage) error {
+	if len(payload) > task.MaxPayload {
+		return Bad("/payload", "has %d bytes, at most %d", len(payload), task.MaxPayload)
+	}
+	for _, declared := range spec.Events {
+		if declared.Name == name {
+			return CheckPayload("/payload", declared.Schema, payload)
+		}
+	}
+	return Bad("/name", "is not an event that the task declares")
 }

@@ -15,6 +15,8 @@ import (
 type Request struct {
 	Key  string // idempotency key
 	Hash []byte // SHA-256 of the method and its params
+	// Answer turns what the request did into its answer; nil: that is the answer.
+	Answer func(done any) any
 }
 
 // With returns the receipt for the commit of the request. A repetition gets result as its answer. Without a key it
@@ -23,7 +25,15 @@ func (rc Request) With(result any) *persistence.Receipt {
 	if rc.Key == "" {
 		return nil
 	}
-	return &persistence.Receipt{Key: rc.Key, Hash: rc.Hash, Result: encoded(result)}
+	return &persistence.Receipt{Key: rc.Key, Hash: rc.Hash, Result: rc.Encode(result)}
+}
+
+// Encode returns the answer of the request as the receipt stores it.
+func (rc Request) Encode(result any) []byte {
+	if rc.Answer != nil {
+		result = rc.Answer(result)
+	}
+	return encoded(result)
 }
 
 // Begun returns the receipt to commit before the request does something that must not happen twice. Until With replaces

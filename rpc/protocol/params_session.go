@@ -143,6 +143,43 @@ type SessionExportResult struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
+// SessionDocument is what session/export writes as JSON, and what session/import reads.
+type SessionDocument struct {
+	Format  string          `json:"format"`  // lashd session
+	Version int             `json:"version"` // 1
+	Session json.RawMessage `json:"session"` // the session; an import takes only its title and, for code cells, its driver
+	Nodes   []Node          `json:"nodes"`   // in order, from the oldest; without a frameOpen at the start, lashd adds one
+}
+
+// The format and the version of a SessionDocument.
+const (
+	DocumentFormat  = "lashd session"
+	DocumentVersion = 1
+)
+
+// SessionImportParams is one part of a SessionDocument. Send the parts in order, starting at offset 0. With done, lashd checks the whole
+// document and creates a session with its history before it responds. An invalid document creates nothing, and the error points to the
+// place below /document. Until then lashd keeps the parts in memory only. It drops an unfinished upload after ten minutes without a new
+// part, and when the daemon stops.
+type SessionImportParams struct {
+	Mutation
+	UploadID string `json:"uploadId"` // chosen by the client
+	Offset   int64  `json:"offset,omitempty"`
+	Document string `json:"document"` // the next part, at most 1 MiB; the whole has at most 64 MiB and 8,192 nodes
+	Done     bool   `json:"done,omitempty"`
+	Cwd      string `json:"cwd,omitempty"`   // with done: the workspace of the session: absolute path of a directory
+	Title    string `json:"title,omitempty"` // absent: that of the document or its first input
+	Model    string `json:"model,omitempty"` // a name from model/list; absent: the default
+}
+
+// SessionImportResult reports the progress of an import and, with done, the new session. No client is attached to it.
+type SessionImportResult struct {
+	Received int64    `json:"received"`
+	Session  *Session `json:"session,omitempty"`
+	Missing  int      `json:"missing,omitempty"` // files of the history whose contents lashd does not have; text takes their place
+	Replayable
+}
+
 // SessionReadParams selects a page of a session's items, going back from a cursor.
 type SessionReadParams struct {
 	SessionID SessionID `json:"sessionId"`

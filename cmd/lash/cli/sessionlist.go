@@ -22,6 +22,7 @@ type sessionCommand struct {
 	Fork   sessionForkCommand   `cmd:"" help:"Copy a session, up to a turn."`
 	Rewind sessionRewindCommand `cmd:"" help:"Go back to before a turn: the conversation, the files, or both."`
 	Export sessionExportCommand `cmd:"" help:"Write a session as Markdown or JSON."`
+	Import sessionImportCommand `cmd:"" help:"Create a session from an exported one."`
 	Points sessionPointsCommand `cmd:"" help:"List the file points of a session."`
 	Diff   sessionDiffCommand   `cmd:"" help:"Show the file changes of a session or a turn."`
 	Undo   sessionUndoCommand   `cmd:"" help:"Restore files to their contents before a turn."`

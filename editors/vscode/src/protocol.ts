@@ -2349,6 +2349,32 @@ export interface SessionForkParams {
 /** ses_... */
 export type SessionID = string;
 
+/** SessionImportParams is one part of a SessionDocument. Send the parts in order, starting at offset 0. With done, lashd checks the whole document and creates a session with its history before it responds. An invalid document creates nothing, and the error points to the place below /document. Until then lashd keeps the parts in memory only. It drops an unfinished upload after ten minutes without a new part, and when the daemon stops. */
+export interface SessionImportParams {
+  idempotencyKey?: string;
+  /** chosen by the client */
+  uploadId: string;
+  offset?: number;
+  /** the next part, at most 1 MiB; the whole has at most 64 MiB and 8,192 nodes */
+  document: string;
+  done?: boolean;
+  /** with done: the workspace of the session: absolute path of a directory */
+  cwd?: string;
+  /** absent: that of the document or its first input */
+  title?: string;
+  /** a name from model/list; absent: the default */
+  model?: string;
+}
+
+/** SessionImportResult reports the progress of an import and, with done, the new session. No client is attached to it. */
+export interface SessionImportResult {
+  received: number;
+  session?: Session;
+  /** files of the history whose contents lashd does not have; text takes their place */
+  missing?: number;
+  duplicate?: boolean;
+}
+
 /** SessionInputsParams selects inputs that people sent. */
 export interface SessionInputsParams {
   /** only inputs of sessions in this directory */
@@ -3939,6 +3965,8 @@ export interface Methods {
   "session/export": { params: SessionExportParams; result: SessionExportResult };
   /** Creates a session that shares this session's history up to a node. */
   "session/fork": { params: SessionForkParams; result: SessionNewResult };
+  /** Creates a session with the history of a document that session/export wrote as JSON. Tool calls in it do not run, and no settings, approvals or plugin state come with it. */
+  "session/import": { params: SessionImportParams; result: SessionImportResult };
   /** Lists the texts that people sent to the sessions of a directory, newest first and each once. It covers the newest 5,000 inputs, without those of subagents, plugins and triggers. */
   "session/inputs": { params: SessionInputsParams; result: SessionInputsResult };
   /** Lists sessions, newest first. Sessions of subagents are included only on request. */

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lashd/cmd/internal/console"
+	"lashd/rpc/protocol"
+)
+
+// exported returns the JSON document of a session.
+func (p *place) exported(id string) (text string, d protocol.SessionDocument) {
+	p.t.Helper()
+	text = p.want(0, "", "", "session", "export", id, "--format", "json").out
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		p.t.Fatalf("%v in %.300s", err, text)
+	}
+	return text, d
+}
+
+// imported imports a document and returns the id of the session.
+func (p *place) imported(text string, args ...string) string {
+	p.t.Helper()
+	file := filepath.Join(p.t.TempDir(), "a.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.TrimSpace(p.want(0, "ses_", "to continue: lash chat ses_", append([]string{"session", "import", file}, args...)...).out)
+}
+
+// anyID matches the ids that an import replaces. Each is replaced by its kind and the order in which it occurs.
+var anyID = regexp.MustCompile(`\b(nod|trn|inp)_[0-9a-f]+\b`)
+
+// contentOf returns the nodes of a document as JSON lines, without what an import changes: ids and the settings of frames.
+func contentOf(d protocol.SessionDocument) []string {
+	var lines []string
+	names := map[string]string{}
+	for _, n := range d.Nodes {
+		if n.FrameOpen != nil {
+			n.FrameOpen.Config = protocol.Config{}
+		}
+		if n.Message != nil && n.Message.Origin != nil {
+			n.Message.Origin.InputID = ""
+		}
+		line, _ := json.Marshal(n)
+		lines = append(lines, anyID.ReplaceAllStringFunc(string(line), func(id string) string {
+			if names[id] == "" {
+				names[id] = fmt.Sprint(id[:4], len(names))
+			}
+			return names[id]
+		}))
+	}
+	return lines
+}
+
+func TestSessionImport(t *testing.T) {
+	p, id, file := threeTurns(t)
+	picture := filepath.Join(p.work, "notes.txt")
+	if err := os.WriteFile(picture, []byte(strings.Repeat("many notes\n", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.want(0, "hello\n", "", "run", "--session", id, "--attach", picture, "and this?")
+	text, original := p.exported(id)
+	t.Run("issue/21-3 an exported session is imported with equal content, and its calls do not run again", func(t *testing.T) {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		copied := p.imported(text)
+		if copied == id {
+			t.Fatal("it has the id of the original")
+		}
+		_, again := p.exported(copied)
+		if want, got := contentOf(original), contentOf(again); !cmp.Equal(got, want) {
+			t.Error(cmp.Diff(want, got))
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Error("the import ran a call")
+		}
+		p.want(0, "hello\n", "", "run", "--session", copied, "go on")
+		if got := p.turnsOf(copied); len(got) != 5 || got[1].Input != "change a file\nwith two lines" || got[1].State != "" || got[4].State != "completed" {
+			t.Errorf("turns: %v", numbered(got))
+		}
+		p.want(0, "", "a copy with turns 3 to 5", "session", "rewind", copied, "--to", "3")
+	})
+	t.Run("issue/21-3 files of a session that is not here are replaced by text", func(t *testing.T) {
+		other := p.imported(strings.ReplaceAll(text, id, "ses_"+strings.Repeat("0", 32)), "--title", "from elsewhere")
+		p.want(0, "[The file \"notes.txt\" (text/plain) was not imported.]", "", "session", "show", other)
+		p.want(0, "from elsewhere", "", "session")
+	})
+	t.Run("issue/21-3 a document that is not valid is refused with the place, and creates nothing", func(t *testing.T) {
+		before := p.run("session", "--json").out
+		cut := func(from, to string) string {
+			if !strings.Contains(text, from) {
+				t.Fatalf("the document has no %s: %s", from, text)
+			}
+			return strings.Replace(text, from, to, 1)
+		}
+		for bad, want := range map[string]string{
+			text[:len(text)/2]:                             "parameter document is not valid JSON: line ",
+			cut(`"version":1`, `"version":2`):              "parameter document.version must be 1, not 2",
+			cut(`"lashd session"`, `"gpt"`):                `parameter document.format must be "lashd session", not "gpt"`,
+			cut(`"role":"user"`, `"role":"root"`):          `parameter document.nodes.1.message.role must be user, assistant, system or event, not "root"`,
+			cut(`"role":"user"`, `"rôle":"user"`):          "parameter document.nodes.1.message.rôle is not valid: ",
+			cut(`"kind":"toolResult"`, `"kind":"text"`):    "must have no call, result or attachment",
+			cut(`"toolCall","call":{`, `"text","calls":{`): "document.nodes.",
+			"": "parameter document is not valid",
+		} {
+			file := filepath.Join(t.TempDir(), "bad.json")
+			if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p.want(console.ExitFailed, "", want, "session", "import", file)
+		}
+		if after := p.run("session", "--json").out; after != before {
+			t.Errorf("sessions before: %s\nafter: %s", before, after)
+		}
+	})
+	t.Run("issue/21-3 no settings come with a document", func(t *testing.T) {
+		loose := p.want(0, "", "", "run", "--json", "--allow", "--sandbox", "fullAccess", "hi").out
+		var r runResult
+		if err := json.Unmarshal([]byte(loose), &r); err != nil {
+			t.Fatal(err)
+		}
+		text, d := p.exported(string(r.SessionID))
+		if d.Nodes[0].FrameOpen.Config.Approval.Mode != protocol.ApproveAllow {
+			t.Fatalf("the original does not allow everything: %s", text)
+		}
+		copied := p.imported(text)
+		again, d := p.exported(copied)
+		if mode := d.Nodes[0].FrameOpen.Config.Approval.Mode; mode == protocol.ApproveAllow || strings.Contains(again, "fullAccess") {
+			t.Errorf("the import has mode %q: %s", mode, again)
+		}
+	})
+}
+
+func TestForksAreToldApart(t *testing.T) {
+	p, id, _ := threeTurns(t)
+	fork := strings.TrimSpace(p.want(0, "ses_", "", "session", "fork", id, "--at", "2").out)
+	again := strings.TrimSpace(p.want(0, "ses_", "", "session", "fork", fork).out)
+	var all []protocol.Session
+	if err := json.Unmarshal([]byte(p.run("session", "--json").out), &all); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{id: "3 hi", fork: "2 hi (fork)", again: "2 hi (fork 2)"}
+	for _, s := range all {
+		if got := fmt.Sprint(s.TurnIndex, " ", s.Title); got != want[string(s.ID)] {
+			t.Errorf("issue/21-3 session %s: %q, want %q", s.ID, got, want[string(s.ID)])
+		}
+	}
+}
