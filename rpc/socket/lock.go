@@ -215,7 +215,10 @@ type holder struct {
 }
 
 // infoPath returns the path of the info file.
-func (l *Lock) infoPath() string { return l.path + ".json" }
+func (l *Lock) infoPath() string { return InfoFile(filepath.Dir(l.path)) }
+
+// InfoFile returns the path of the file that describes the holder of the lock of a data directory.
+func InfoFile(dir string) string { return filepath.Join(dir, lockName+".json") }
 
 // publish replaces the info file atomically. On a full disk it removes the file instead and
 // succeeds, because only the lock counts.

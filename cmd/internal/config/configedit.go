@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"lashd/internal/pathresolve"
+	"lashd/rpc/socket"
 )
 
 // WithModel returns a config.toml with another value of the key model; all other bytes stay. A file without the key gets it as its first
@@ -69,6 +71,7 @@ func Write(home string, data []byte) error {
 // liveDefault is the default model that config.toml names now. It is safe for concurrent use.
 type liveDefault struct {
 	home string // data directory
+	read Config // when the daemon started
 
 	mu   sync.Mutex
 	data []byte    // of the file when it was last read
@@ -78,7 +81,7 @@ type liveDefault struct {
 
 // NewLiveDefault returns the default model of a configuration that was just read.
 func NewLiveDefault(home string, c Config) *liveDefault {
-	d := &liveDefault{home: home, name: c.DefaultName()}
+	d := &liveDefault{home: home, read: c, name: c.DefaultName()}
 	if info, err := os.Stat(File(home)); err == nil {
 		d.at = info.ModTime()
 	}
@@ -99,8 +102,20 @@ func (d *liveDefault) Get() string {
 		return d.name
 	}
 	d.at, d.data = info.ModTime(), data
-	if c, err := Parse(data); err == nil {
-		d.name = c.DefaultName()
+	c, err := Parse(data)
+	if err != nil {
+		return d.name
+	}
+	d.name = c.DefaultName()
+	if d.name != "" && c.appliedLive(d.read) {
+		now := time.Now()
+		_ = os.Chtimes(socket.InfoFile(d.home), now, now) // if it fails, commands advise a restart that is not needed
 	}
 	return d.name
+}
+
+// appliedLive reports whether a daemon that has read other uses all of c: the default model and the rules may differ.
+func (c Config) appliedLive(other Config) bool {
+	c.Model, c.Rules = other.Model, other.Rules
+	return reflect.DeepEqual(c, other)
 }

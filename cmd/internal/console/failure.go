@@ -142,16 +142,17 @@ func plain(message, pointer string) string {
 }
 
 // UsageError wraps an error of the command line parser and refers to the help of
-// the command.
-func UsageError(program string, err error) error {
+// the command. hints are sentences about words that a person may take for
+// commands of the program.
+func UsageError(program string, err error, hints map[string]string) error {
 	command := program
-	if e, ok := errors.AsType[*kong.ParseError](err); ok && e.Context.Selected() != nil {
-		command = e.Context.Selected().FullPath()
+	if e, ok := errors.AsType[*kong.ParseError](err); ok {
+		if unknown := unknownCommand(e, hints); unknown != nil {
+			return Exit(ExitUsage, unknown)
+		}
+		command = commandOf(e.Context).FullPath()
 	}
 	text := plainUsage(err)
-	if command == program {
-		text = strings.Replace(text, "unexpected argument", "unknown command", 1)
-	}
 	if strings.HasSuffix(text, "?") {
 		return Exit(ExitUsage, fmt.Errorf("%s See %s --help", text, command))
 	}
@@ -161,8 +162,10 @@ func UsageError(program string, err error) error {
 var (
 	// flagHint matches kong's suggestion after an unknown short flag, which is
 	// usually wrong. noValue matches its complaint about a flag at the end of the
-	// line. goNumber replaces Go types in its messages.
+	// line, and expected that about an argument. goNumber replaces Go types in its
+	// messages.
 	noValue  = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)$`)
+	expected = regexp.MustCompile(`^expected "(<.*)"$`)
 	flagHint = regexp.MustCompile(` \(short flag\); perhaps try .*\?$`)
 	goNumber = strings.NewReplacer("expected uint value", "expected a number, 0 or more,", "expected a valid 64 bit uint", "expected a number, 0 or more,")
 )
@@ -173,6 +176,9 @@ var (
 func plainUsage(err error) string {
 	text := goNumber.Replace(flagHint.ReplaceAllString(err.Error(), ""))
 	text = noValue.ReplaceAllString(text, "the value is missing")
+	if missing := expected.FindStringSubmatch(text); missing != nil {
+		return "missing: " + missing[1]
+	}
 	flags, ok := strings.CutPrefix(text, "missing flags: ")
 	if !ok {
 		return text

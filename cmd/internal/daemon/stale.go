@@ -4,6 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+
+	"lashd/rpc/protocol"
+	"lashd/rpc/socket"
 )
 
 // NoteStale prints a note if the running daemon has read an older config.toml.
@@ -14,7 +17,7 @@ func (e *Environment) NoteStale(ctx context.Context) {
 		return // no daemon: the next one reads the current file
 	}
 	defer l.Close()
-	if l.Stale() {
+	if l.Stale(ctx) {
 		e.Note("config.toml changed after the daemon started; %s", FreshConfig)
 	}
 }
@@ -22,12 +25,22 @@ func (e *Environment) NoteStale(ctx context.Context) {
 // FreshConfig is the advice for a daemon that uses an old config.toml.
 const FreshConfig = "restart the daemon to apply it: lash stop; the next command starts it"
 
-// Stale reports whether config.toml has changed since the daemon read it. It
-// compares the time of the file with that of the lock file, which the daemon
-// writes just after it has read config.toml. Both times come from the clock of the
-// file system. If a file cannot be read, it returns false.
-func (l *Link) Stale() bool {
-	read, err := os.Stat(filepath.Join(l.Daemon.DataDir, "lashd.lock.json"))
+// Stale reports whether config.toml has a change that the daemon does not apply. If
+// a file cannot be read, it returns false.
+func (l *Link) Stale(ctx context.Context) bool {
+	if !l.changed() {
+		return false
+	}
+	var models protocol.ModelListResult
+	_ = l.Call(ctx, "model/list", nil, &models) // the daemon reads the file again; if it cannot, the file counts as not applied
+	return l.changed()
+}
+
+// changed reports whether config.toml is newer than the lock file, which the daemon
+// writes just after it has read config.toml, and touches when it applies a change
+// without a restart.
+func (l *Link) changed() bool {
+	read, err := os.Stat(socket.InfoFile(l.Daemon.DataDir))
 	if err != nil {
 		return false
 	}

@@ -80,9 +80,30 @@ type commands struct {
 	Upgrade upgradeCommand `cmd:"" help:"Install the newest release of lash and lashd."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
+	Man        manCommand        `cmd:"" help:"Show the manual page of a command."`
 	Completion completionCommand `cmd:"" help:"Print a shell completion script."`
 	Complete   completeCommand   `cmd:"" hidden:""`
 	Install    installCommand    `cmd:"" hidden:""`
+}
+
+// hints say what to do instead of commands that other programs have.
+var hints = map[string]string{
+	"start":   "there is no command start: commands start lashd when they need it; to start it at login, run: lash service install",
+	"restart": "there is no command restart; stop lashd, and the next command starts it: lash stop",
+	"ask":     "there is no command ask; for one answer, run: lash run 'your question'",
+	"key":     "there is no command key; to store an API key, run: lash login",
+	"auth":    "there is no command auth; to store an API key, run: lash login",
+	"export":  "to write a session as Markdown or JSON, run: lash session export",
+	"list":    "there is no command list; to list sessions, run: lash session",
+	"ls":      "there is no command ls; to list sessions, run: lash session",
+	"search":  "to find sessions by their words, run: lash session search",
+	"undo":    "to restore the files to what they were before the last turn, run: lash session undo",
+	"serve":   "serve is a command of the daemon, which commands of lash start when they need it; to run it yourself: lashd serve",
+	"demo":    "demo is a command of the daemon: lashd demo",
+	"acp":     "acp is a command of the daemon: lashd acp",
+	"stdio":   "stdio is a command of the daemon: lashd stdio",
+	"schema":  "schema is a command of the daemon: lashd schema",
+	"check":   "to check the installation, run: lash doctor",
 }
 
 // Main runs a command and returns its exit code. args are the arguments without the program name. The first SIGINT or SIGTERM
@@ -97,7 +118,7 @@ func Main(args []string) int {
 	}
 	parsed, err := console.Parser(ctx, program, description, &c).Parse(console.Spelled(args))
 	if err != nil {
-		return console.Report(program, console.UsageError(program, err))
+		return console.Report(program, console.UsageError(program, err, hints))
 	}
 	e, err := c.Globals.Environment(program)
 	if err == nil {

@@ -129,13 +129,13 @@ func askDaemon(ctx context.Context, d *diagnosis.Diagnosis, e *daemon.Environmen
 	err := errors.Join(l.Call(ctx, "server/status", nil, d.Daemon), l.Call(ctx, "server/diagnostics", nil, d.Diagnostics))
 	s, used := d.Daemon, d.Diagnostics
 	up := span(time.Duration(s.UptimeMs) * time.Millisecond)
-	if d.Note("daemon", fmt.Sprintf("lashd %s, pid %d, up %s, %d connections, %d running turns, %d open decisions, %d MiB of memory",
-		s.Version, s.Pid, up, s.Connections, s.Running, s.Decisions, used.RSSBytes>>20), err, "see "+l.Daemon.DataDir+"/lashd.log") && s.Store != "ok" {
+	if d.Note("daemon", fmt.Sprintf("lashd %s, pid %d, up %s, %s, %s, %s, %d MiB of memory", s.Version, s.Pid, up, plural(s.Connections, "connection", "connections"),
+		plural(s.Running, "running turn", "running turns"), plural(s.Decisions, "open question", "open questions"), used.RSSBytes>>20), err, "see "+l.Daemon.DataDir+"/lashd.log") && s.Store != "ok" {
 		err = errors.New(s.Store)
 	}
 	d.Note("database", fmt.Sprintf("in use by the daemon: %d sessions, %d KiB, write-ahead log %d KiB, durability %s", s.Sessions,
 		used.DBBytes>>10, used.WALBytes>>10, used.Durability), err, stopDaemon+"; then run lash doctor again for the full check")
-	if l.Stale() {
+	if l.Stale(ctx) {
 		d.Checks = append(d.Checks, diagnosis.Check{ID: "config", OK: true, Detail: "config.toml changed after the daemon started; the daemon still uses the old settings", Remedy: daemon.FreshConfig})
 	}
 	checkFiles(d, used.OpenFiles, used.FileLimit)

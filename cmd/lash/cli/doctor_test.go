@@ -262,6 +262,32 @@ func TestMissingConfig(t *testing.T) {
 	p.want(console.ExitFailed, "", "none.toml: no such file", "config", "none.toml")
 }
 
+// TestModelChangeIsNotStale changes what the daemon applies without a restart.
+func TestModelChangeIsNotStale(t *testing.T) {
+	p := newPlace(t)
+	const models = "\n[[models]]\nid = \"a\"\nbase_url = \"http://127.0.0.1:1/v1\"\nkey_env = \"NONE\"\n[[models]]\nid = \"b\"\nbase_url = \"http://127.0.0.1:1/v1\"\nkey_env = \"NONE\"\n"
+	p.write("config.toml", "model = \"a\""+models)
+	p.want(0, "", "", "session")
+	stale := func(want bool) {
+		t.Helper()
+		if got := strings.Contains(p.run("doctor").out, "changed after the daemon started"); got != want {
+			t.Errorf("doctor says that config.toml changed: %t, want %t", got, want)
+		}
+	}
+	t.Run("issue/21-4 after lash model use and lash rules add --user, no restart is advised, since the daemon applies them at once", func(t *testing.T) {
+		p.want(0, "new sessions use b", "", "model", "use", "b")
+		stale(false)
+		p.want(0, "added", "", "rules", "add", "--user", "deny", "command", "x")
+		stale(false)
+	})
+	t.Run("issue/21-4 another change needs a restart, also together with one of the model", func(t *testing.T) {
+		p.write("config.toml", "model = \"a\"\nserver_down_for = \"2s\"\n"+models)
+		stale(true)
+		p.want(0, "new sessions use b", "", "model", "use", "b")
+		stale(true)
+	})
+}
+
 func TestConfigChangedAfterTheDaemonStarted(t *testing.T) {
 	p := newPlace(t)
 	p.session()

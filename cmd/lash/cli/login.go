@@ -108,12 +108,12 @@ func tell(e *daemon.Environment, lines []string) error {
 // askProvider asks on the terminal for a provider.
 func askProvider(ctx context.Context, in *bufio.Reader, all []chat.Provider) (string, error) {
 	if !console.Terminal(os.Stdin) {
-		return "", console.Exit(console.ExitUsage, errors.New("name the provider: lash login PROVIDER"))
+		return "", console.Exit(console.ExitUsage, errors.New("name the provider, such as: lash login anthropic; to list them: lash model providers"))
 	}
 	for i, p := range all {
 		fmt.Fprintf(os.Stderr, "%d  %-20s %s\n", i+1, p.Title, p.State)
 	}
-	fmt.Fprint(os.Stderr, "Provider: ")
+	fmt.Fprint(os.Stderr, "Number or name of the provider (lash model providers lists more): ")
 	line, err := orDone(ctx, func() (string, error) { return in.ReadString('\n') })
 	if errors.Is(err, context.Canceled) {
 		return "", err

@@ -92,7 +92,7 @@ func TestLoginOnATerminal(t *testing.T) {
 			wait.Until(t, "it asks for the key", func() bool { return c.shows("API key of Anthropic: ") })
 			c.WriteString(secretKey + "\r")
 		}()
-		if code := c.run(p, "Provider: ", "1\n", "login"); code != 0 || !strings.Contains(p.held(), secretKey) {
+		if code := c.run(p, "lists more): ", "1\n", "login"); code != 0 || !strings.Contains(p.held(), secretKey) {
 			t.Errorf("exit code %d, %q", code, c.text())
 		}
 	})
@@ -104,7 +104,7 @@ func TestSignalDuringLogin(t *testing.T) {
 		text string
 	}{
 		"while it asks for the key":      {[]string{"login", "anthropic"}, "API key of Anthropic: "},
-		"while it asks for the provider": {[]string{"login"}, "Provider: "},
+		"while it asks for the provider": {[]string{"login"}, "lists more): "},
 	} {
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 			t.Run(fmt.Sprintf("part9/keys one %s ends login %s, and the terminal is as before", signal, name), func(t *testing.T) {

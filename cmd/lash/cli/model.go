@@ -59,12 +59,12 @@ func (c modelListCommand) Run(ctx context.Context, e *daemon.Environment) error 
 	if c.JSON {
 		return console.PrintJSON(r.Data)
 	}
-	if err := table(modelRows(r.Data), lessOfModel...); err != nil {
-		return err
-	}
 	if len(r.Data) == 0 {
 		e.Note("%s", waysToModel(ctx, e))
 		return nil
+	}
+	if err := table(modelRows(r.Data), lessOfModel...); err != nil {
+		return err
 	}
 	noteLocal(ctx, e)
 	return nil

@@ -21,7 +21,7 @@ import (
 // runCommand implements lash run. It is a client like any other: the turn runs in
 // the daemon and survives this process.
 type runCommand struct {
-	Prompt  []string `arg:"" help:"Task for the agent; - reads it from stdin."`
+	Prompt  []string `arg:"" optional:"" help:"Task for the agent. Without one, or with - as its last word, lash reads stdin."`
 	Session string   `help:"Session to continue, instead of a new one." placeholder:"ID"`
 	Model   string   `help:"Model to use; lash model lists the names. With --session, later turns use it too." placeholder:"NAME"`
 	Effort  string   `help:"Reasoning effort; the model must support it. With --session, later turns use it too." placeholder:"NAME"`
@@ -38,7 +38,9 @@ type runCommand struct {
 
 // Help is shown by --help.
 func (runCommand) Help() string {
-	return `Streams the answer to stdout. Tool calls, retries and questions go to stderr. Control characters are escaped; --json and
+	return `The prompt is the words of the command line. Without words, lash reads it from stdin; if the last word is -, stdin follows the words.
+
+Streams the answer to stdout. Tool calls, retries and questions go to stderr. Control characters are escaped; --json and
 --stream-json have the exact text.
 
 Commands run in the sandbox, and files of the workspace change, without a question; --sandbox readOnly asks before each change. If
@@ -58,9 +60,31 @@ Exit codes: 0 success, 1 the turn failed or has no value of the schema, 2 wrong 
 
 Examples:
   lash run 'what does this project do?'
-  git diff | lash run --json - | jq -r .answer
+  git diff | lash run 'review this change' -
+  git diff | lash run --json | jq -r .answer
   lash run --image screenshot.png 'what is wrong here?'
   lash run --output-schema city.json 'what is the capital of Switzerland?'`
+}
+
+// errNoPrompt is the error for a command line without a prompt on a terminal.
+var errNoPrompt = console.Exit(console.ExitUsage, errors.New("there is no prompt; give one: lash run 'what does this project do?'"))
+
+// readPrompt returns the words of the command line, stdin, or the words and then stdin.
+func (c runCommand) readPrompt() (string, error) {
+	words, last := c.Prompt, len(c.Prompt)-1
+	switch {
+	case last < 0 && console.Terminal(os.Stdin):
+		return "", errNoPrompt
+	case last >= 0 && words[last] != "-":
+		return strings.Join(words, " "), nil
+	case last >= 0:
+		words = words[:last]
+	}
+	text, err := io.ReadAll(os.Stdin)
+	if len(words) == 0 || err != nil {
+		return string(text), err
+	}
+	return strings.Join(words, " ") + "\n\n" + string(text), nil
 }
 
 // Run runs one turn and returns an error whose exit code tells scripts how it
@@ -73,13 +97,9 @@ func (c runCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if c.Session != "" && c.Driver != "" {
 		return console.Exit(console.ExitUsage, errors.New("--driver cannot be combined with --session: a session keeps its driver"))
 	}
-	prompt := strings.Join(c.Prompt, " ")
-	if prompt == "-" {
-		text, err := io.ReadAll(os.Stdin)
-		if err != nil {
-			return err
-		}
-		prompt = string(text)
+	prompt, err := c.readPrompt()
+	if err != nil {
+		return err
 	}
 	if err := checkPrompt(prompt); err != nil {
 		return console.Exit(console.ExitUsage, err)
@@ -102,7 +122,7 @@ func (c runCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if err != nil {
 		return err
 	}
-	return t.finish(report)
+	return t.finish(ctx, report)
 }
 
 // checkPrompt rejects an empty or oversized prompt, before a session is created

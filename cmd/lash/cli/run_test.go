@@ -82,6 +82,51 @@ func TestOversizedInputs(t *testing.T) {
 	}
 }
 
+func TestPromptFromStdin(t *testing.T) {
+	p := newPlace(t)
+	for _, test := range []struct {
+		name   string
+		args   []string
+		prompt string
+	}{
+		{"without words, stdin is the prompt", []string{"run"}, "of stdin"},
+		{"so it is with -", []string{"run", "-"}, "of stdin"},
+		{"with - after words, stdin follows them", []string{"run", "review", "this", "-"}, "review this\\n\\nof stdin"},
+		{"words alone are the prompt", []string{"run", "review", "this"}, "review this"},
+	} {
+		t.Run("issue/21-3 "+test.name, func(t *testing.T) {
+			cmd := p.command(test.args...)
+			cmd.Stdin = strings.NewReader("of stdin")
+			if out, err := cmd.Output(); err != nil || string(out) != "hello\n" {
+				t.Fatalf("%q, %v", out, err)
+			}
+			p.want(0, `"text":"`+test.prompt+`"`, "", "session", "show", "--json")
+		})
+	}
+	t.Run("issue/21-5 an empty prompt is a usage error", func(t *testing.T) {
+		p.want(console.ExitUsage, "", "the prompt is empty", "run")
+	})
+}
+
+func TestManualPage(t *testing.T) {
+	p := newPlace(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "man"), []byte("#!/bin/sh\ncat \"$1\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := p.environ
+	p.environ = append(p.environ, "PATH="+dir+":"+programs+":"+os.Getenv("PATH"))
+	t.Run("issue/21-3 lash man shows the page of a command", func(t *testing.T) {
+		p.want(0, "lash", "", "man")
+		p.want(0, "Copy a session, up to a turn", "", "man", "session")
+		p.want(console.ExitUsage, "", "there is no command nothing", "man", "nothing")
+	})
+	t.Run("issue/21-5 without the program man, lash man names the help", func(t *testing.T) {
+		p.environ = append(before, "PATH="+programs)
+		p.want(console.ExitFailed, "", "the program man is not installed; the same text: lash session --help", "man", "session")
+	})
+}
+
 func TestDenialsOfPlugins(t *testing.T) {
 	for _, test := range []struct{ name, hook, err string }{
 		{"with a reason", `"command":"echo 'no commands are left' >&2; exit 2"`, "no commands are left"},

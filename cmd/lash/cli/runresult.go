@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,9 +27,9 @@ type runResult struct {
 }
 
 // finish prints the result of a turn that has ended and returns its error, whose exit code tells scripts how it ended.
-func (t *turnRun) finish(r *protocol.TurnReport) error {
+func (t *turnRun) finish(ctx context.Context, r *protocol.TurnReport) error {
 	err := t.failure(r)
-	if err != nil && r.State == protocol.TurnFailed && t.link != nil && t.link.Stale() {
+	if err != nil && r.State == protocol.TurnFailed && t.link != nil && t.link.Stale(ctx) {
 		t.env.Note("config.toml changed after the daemon started; %s", daemon.FreshConfig)
 	}
 	if printed := t.printResult(r, err); printed != nil {

@@ -50,7 +50,7 @@ func (serviceInstall) Run(ctx context.Context, e *daemon.Environment) error {
 	d := service.Daemon{Program: installation.Stable(program), Home: e.Home, Socket: e.Socket, Log: e.LogFile(), Path: os.Getenv("PATH")}
 	switch err := s.Install(ctx, d, !running); {
 	case errors.Is(err, service.ErrNoManager):
-		return fmt.Errorf("%s is written, but the service is not enabled: %w; where it runs: %s", s.File, err, s.Later())
+		return fmt.Errorf("the service is not enabled, because %w; %s is written, so where %s answers, run: %s", err, s.File, s.Manager(), s.Later())
 	case err != nil:
 		return err
 	case running:
@@ -76,7 +76,7 @@ type serviceStatus struct{}
 
 // Help is shown by --help.
 func (serviceStatus) Help() string {
-	return "Exit codes: 0 installed, 1 not installed, or the service manager does not answer."
+	return "Exit codes: 0 installed, 1 not installed, or systemd or launchd does not answer."
 }
 
 // Run prints the file of the service and its state.
@@ -90,7 +90,7 @@ func (serviceStatus) Run(ctx context.Context) error {
 	}
 	state, err := s.State(ctx)
 	if err != nil {
-		return fmt.Errorf("%s exists, but its state is unknown: %w", s.File, err)
+		return fmt.Errorf("the state of the service is unknown, because %w; it is installed in %s", err, s.File)
 	}
 	fmt.Fprintf(console.Stdout, "%s: %s\n", s.File, state)
 	return nil

@@ -54,7 +54,7 @@ func (c upgradeCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	s := upgrade.Source{Address: cmp.Or(c.From, upgrade.Address), Report: func(step string) { e.Note("%s", step) }}
 	r, err := s.Find(ctx, c.Version)
 	if err != nil {
-		return fmt.Errorf("find the release: %w", err)
+		return fmt.Errorf("the release was not found: %w", err)
 	}
 	if n := r.Compare(daemon.Version); c.Check || n == 0 || n < 0 && c.Version == "" {
 		fmt.Fprintln(console.Stdout, c.verdict(r))

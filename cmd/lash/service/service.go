@@ -3,6 +3,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (c command) String() string {
 }
 
 // ErrNoManager means that the service manager does not run here, or not for this user.
-var ErrNoManager = errors.New("the service manager does not answer")
+var ErrNoManager = errors.New("does not answer")
 
 // New returns the service for this system. It touches no files.
 func New() (Service, error) {
@@ -115,6 +116,9 @@ func replace(path, text string) error {
 // Later returns the commands that Install could not run.
 func (s Service) Later() string { return s.enable.String() + " && " + s.start.String() }
 
+// Manager returns the name of the service manager.
+func (s Service) Manager() string { return s.manager }
+
 // Start returns the command that starts an installed service.
 func (s Service) Start() string { return s.start.String() }
 
@@ -154,12 +158,14 @@ func (s Service) State(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("%s: %w", s.state, err)
 }
 
-// answers returns ErrNoManager, with the reason, if the service manager does not serve this user.
+// answers returns ErrNoManager, with what the service manager says, if it does not serve this user.
 func (s Service) answers(ctx context.Context) error {
-	if err := run(ctx, s.probe); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrNoManager, s.manager, err)
+	out, err := exec.CommandContext(ctx, s.probe[0], s.probe[1:]...).CombinedOutput()
+	if err == nil {
+		return nil
 	}
-	return nil
+	said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return fmt.Errorf("%s %w (%s)", s.manager, ErrNoManager, cmp.Or(said, err.Error()))
 }
 
 // run runs a command of the service manager. An error has what the command says.

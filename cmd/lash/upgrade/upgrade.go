@@ -38,7 +38,7 @@ type Release struct {
 }
 
 // errNoAddress explains what to do with a build that has no release address.
-var errNoAddress = errors.New("this build has no release address; name one with --from or LASH_BASE_URL, or build the new version from source")
+var errNoAddress = errors.New("this build has no address of releases; name one with --from, or build the new version from source")
 
 // Find returns the release with that version, or the newest one if version is "".
 func (s Source) Find(ctx context.Context, version string) (Release, error) {

@@ -75,6 +75,15 @@ type Extra struct {
 	Plugins []plugin.Factory // plugins of every session
 }
 
+// ofLash says of the commands of lash that they are not those of the daemon.
+func ofLash() map[string]string {
+	hints := map[string]string{}
+	for _, name := range []string{"chat", "run", "session", "task", "trigger", "plugin", "model", "login", "rules", "status", "stop", "logs", "backup", "doctor", "service", "upgrade"} {
+		hints[name] = name + " is a command of lash: lash " + name
+	}
+	return hints
+}
+
 // MainWith does the same as Main, with additional plugins. Custom builds call it
 // from their main. args are the arguments without the program name.
 func MainWith(args []string, extra Extra) int {
@@ -86,7 +95,7 @@ func MainWith(args []string, extra Extra) int {
 	hears := console.Hear(ctx, end)
 	parsed, g, err := parse(ctx, console.Spelled(args))
 	if err != nil {
-		return console.Report("lashd", console.UsageError("lashd", err))
+		return console.Report("lashd", console.UsageError("lashd", err, ofLash()))
 	}
 	e, err := g.Environment("lashd")
 	if err == nil {
