@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"lashd/cmd/lash/turns"
 	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
@@ -108,8 +109,18 @@ func (u *ui) undo(rest string) tea.Cmd {
 		if err != nil {
 			return saidMsg(err.Error())
 		}
-		return textMsg(rewound(r.Files))
+		return textMsg(u.restored(&p, &r))
 	}
+}
+
+// restored says to before what an undo restored files, and lists them. It calls the daemon, so it must run in a command.
+func (u *ui) restored(p *protocol.SessionRewindParams, r *protocol.SessionRewindResult) string {
+	call := func(method string, params, result any) error { return u.session.Call(u.ctx, method, params, result) }
+	before, err := turns.Undone(call, p.SessionID, p.ToTurn, p.ToPoint)
+	if err != nil || len(r.Files) == 0 {
+		return rewound(r.Files)
+	}
+	return strong.Render("Files of session "+string(p.SessionID)+" are as they were "+before) + "\n" + rewound(r.Files)
 }
 
 // rewound lists the files that an undo restored.

@@ -22,7 +22,7 @@ import (
 // connects it to the daemon.
 type chatCommand struct {
 	Session      string `arg:"" optional:"" help:"Session to continue; lash session lists the ids (default a new session)." placeholder:"ID"`
-	Last         bool   `short:"c" help:"Continue the newest session of the directory." xor:"continue"`
+	Continue     bool   `short:"c" help:"Continue the session that you last used in the directory." xor:"continue"`
 	Resume       bool   `short:"r" help:"Choose the session to continue from a list." xor:"continue"`
 	Model        string `help:"Model of the new session; lash model lists the names." placeholder:"NAME"`
 	Effort       string `help:"Reasoning effort of the new session; the model must support it." placeholder:"NAME"`
@@ -56,7 +56,7 @@ func (c chatCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if c.Session != "" && c.Resume {
 		return console.Exit(console.ExitUsage, errors.New("--resume chooses a session from a list; omit it or the id"))
 	}
-	if (c.Session != "" || c.Last || c.Resume) && c.Driver != "" {
+	if (c.Session != "" || c.Continue || c.Resume) && c.Driver != "" {
 		return console.Exit(console.ExitUsage, errors.New("--driver cannot be combined with a session to continue: a session keeps its driver"))
 	}
 	if !console.Terminal(os.Stdin) || !console.Terminal(os.Stdout) {
@@ -176,23 +176,19 @@ func (s *chatSession) dial(ctx context.Context) error {
 	return handKeys(ctx, s.env, l)
 }
 
-// choose sets s.session to the named session, to the newest one of the directory
-// for --last, or to a new one.
+// choose sets s.session to the named session, to the one last used in the directory
+// for --continue, or to a new one.
 func (s *chatSession) choose(ctx context.Context) (err error) {
 	if s.named != "" {
 		s.session, err = sessionID(ctx, s.link, s.named)
 		return err
 	}
-	if s.Last {
-		var r protocol.SessionListResult
-		if err := s.call(ctx, "session/list", protocol.SessionListParams{Cwd: s.cwd, Limit: 1}, &r); err != nil {
-			return err
+	if s.Continue {
+		call := func(method string, params, result any) error { return s.call(ctx, method, params, result) }
+		if s.session, err = lastSession(call, s.cwd); err == nil && s.session == "" {
+			err = fmt.Errorf("there is no session of %s yet; lash chat begins one", s.cwd)
 		}
-		if len(r.Data) == 0 {
-			return fmt.Errorf("there is no session of %s yet; lash chat begins one", s.cwd)
-		}
-		s.session = r.Data[0].ID
-		return nil
+		return err
 	}
 	var r protocol.SessionNewResult
 	err = s.call(ctx, "session/new", protocol.SessionNewParams{Mutation: protocol.Mutation{IdempotencyKey: s.key}, Cwd: s.cwd, Driver: s.Driver, Model: s.Model, Effort: effortParam(s.Effort), Approval: approvalParam(s.Sandbox, false)}, &r)

@@ -26,6 +26,7 @@ const description = `Run LLM agents that survive crashes and restarts.
 To start:
   lash login                                Store the API key of a model provider.
   lash                                      Chat with an agent in this directory; the same as lash chat.
+  lash -c                                   Continue the last chat in this directory.
   lash run 'what does this project do?'     Run one turn.
   lashd demo                                See lashd recover from a crash.
 
@@ -113,9 +114,7 @@ func Main(args []string) int {
 	defer end(nil)
 	hears := console.Hear(ctx, end)
 	var c commands
-	if len(args) == 0 {
-		args = withoutCommand()
-	}
+	args = withCommand(args)
 	parsed, err := console.Parser(ctx, program, description, &c).Parse(console.Spelled(args))
 	if err != nil {
 		return console.Report(program, console.UsageError(program, err, hints))
@@ -136,8 +135,15 @@ func Model() *kong.Application {
 	return console.Parser(context.Background(), program, description, &commands{}).Model
 }
 
-// withoutCommand returns the command line that stands for an empty one: a chat on a terminal, else the help.
-func withoutCommand() []string {
+// withCommand adds the command to a command line that has none. An empty one is a chat on a terminal, else the help. One that begins with
+// -c continues a chat.
+func withCommand(args []string) []string {
+	switch {
+	case len(args) > 0 && (args[0] == "-c" || args[0] == "--continue"):
+		return append([]string{"chat"}, args...)
+	case len(args) > 0:
+		return args
+	}
 	if console.Terminal(os.Stdin) && console.Terminal(os.Stdout) {
 		return []string{"chat"}
 	}

@@ -23,6 +23,7 @@ import (
 type runCommand struct {
 	Prompt  []string `arg:"" optional:"" help:"Task for the agent. Without one, or with - as its last word, lash reads stdin."`
 	Session string   `help:"Session to continue, instead of a new one." placeholder:"ID"`
+	Last    bool     `name:"continue" short:"c" help:"Continue the session that you last used in the directory, instead of a new one."`
 	Model   string   `help:"Model to use; lash model lists the names. With --session, later turns use it too." placeholder:"NAME"`
 	Effort  string   `help:"Reasoning effort; the model must support it. With --session, later turns use it too." placeholder:"NAME"`
 	Driver  string   `help:"How the new session drives the model: standard, which calls tools natively, or rlm, which writes code cells." placeholder:"NAME"`
@@ -91,6 +92,12 @@ func (c runCommand) readPrompt() (string, error) {
 // ended. A denied call makes the command fail even if the turn finished, because
 // the agent may have given up part of the task.
 func (c runCommand) Run(ctx context.Context, e *daemon.Environment) error {
+	if c.Session != "" && c.Last {
+		return console.Exit(console.ExitUsage, errors.New("--continue cannot be combined with --session: both choose the session"))
+	}
+	if c.Last && c.Driver != "" {
+		return console.Exit(console.ExitUsage, errors.New("--driver cannot be combined with --continue: a session keeps its driver"))
+	}
 	if c.Session != "" && c.Cwd != "" {
 		return console.Exit(console.ExitUsage, errors.New("--cwd cannot be combined with --session: a session keeps its directory"))
 	}
@@ -112,6 +119,11 @@ func (c runCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if err != nil {
 		return console.Exit(console.ExitUsage, err)
 	}
+	if c.Last {
+		if c.Session, err = c.continued(ctx, e); err != nil {
+			return err
+		}
+	}
 	f := &follower{env: e, start: true, named: c.Session}
 	if !c.Stream {
 		f.plugins = newPluginWatch()
@@ -123,6 +135,24 @@ func (c runCommand) Run(ctx context.Context, e *daemon.Environment) error {
 		return err
 	}
 	return t.finish(ctx, report)
+}
+
+// continued returns the session that was used last in the directory.
+func (c runCommand) continued(ctx context.Context, e *daemon.Environment) (string, error) {
+	cwd, err := filepath.Abs(c.Cwd)
+	if err != nil {
+		return "", err
+	}
+	l, err := e.Dial(ctx, true, nil)
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	id, err := lastSession(caller(ctx, l), cwd)
+	if err == nil && id == "" {
+		err = console.Exit(console.ExitUsage, fmt.Errorf("there is no session of %s yet; omit --continue", cwd))
+	}
+	return string(id), err
 }
 
 // checkPrompt rejects an empty or oversized prompt, before a session is created

@@ -35,7 +35,15 @@ func (t *turnRun) finish(ctx context.Context, r *protocol.TurnReport) error {
 	if printed := t.printResult(r, err); printed != nil {
 		return errors.Join(err, printed)
 	}
-	return err
+	return t.brief(err, r)
+}
+
+// brief returns the error of a turn that failed without the reason, if a notice of the turn has printed it.
+func (t *turnRun) brief(err error, r *protocol.TurnReport) error {
+	if err == nil || r.State != protocol.TurnFailed || r.Outcome.Text == "" || r.Outcome.Text != t.view.notice {
+		return err
+	}
+	return console.Exit(console.ExitFailed, fmt.Errorf("the turn failed (%s)", r.Outcome.Kind))
 }
 
 // failure returns why the command fails although the turn has ended; nil if it does not. A denied call makes it fail even if the turn

@@ -14,7 +14,7 @@ import (
 
 // sessionExportCommand implements lash session export.
 type sessionExportCommand struct {
-	Session   string `arg:"" optional:"" help:"Session; lash session lists the ids (default the newest of this directory)."`
+	Session   string `arg:"" optional:"" help:"Session; lash session lists the ids (default the one last used in this directory)."`
 	Format    string `help:"markdown, for people, or json, with the complete history." enum:"markdown,json" default:"markdown" placeholder:"FORMAT"`
 	Reasoning bool   `help:"Include the model's reasoning in Markdown; JSON always has it."`
 	Output    string `short:"o" help:"File to create (default stdout)." placeholder:"FILE"`

@@ -16,7 +16,7 @@ import (
 
 // sessionShowCommand implements lash session show.
 type sessionShowCommand struct {
-	Session string `arg:"" optional:"" help:"Session; lash session lists the ids (default the newest of this directory)."`
+	Session string `arg:"" optional:"" help:"Session; lash session lists the ids (default the one last used in this directory)."`
 	Items   int    `help:"Number of newest items to show." default:"20"`
 	console.InJSON
 }

@@ -17,7 +17,7 @@ import (
 
 // sessionTurnsCommand implements lash session turns.
 type sessionTurnsCommand struct {
-	Session string `arg:"" optional:"" help:"Session; lash session lists the ids (default the newest of this directory)."`
+	Session string `arg:"" optional:"" help:"Session; lash session lists the ids (default the one last used in this directory)."`
 	console.InJSON
 }
 
@@ -81,7 +81,7 @@ func (c sessionTurnsCommand) Run(ctx context.Context, e *daemon.Environment) err
 		e.Note("session %s has no turns yet", id)
 		return nil
 	}
-	return table(turnRows(rows))
+	return table(turnRows(rows), "TOKENS", "COST", "FILES", "AT")
 }
 
 // caller returns the methods of the daemon for package turns.

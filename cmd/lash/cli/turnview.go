@@ -23,11 +23,13 @@ type view struct {
 
 	silent bool // stdout gets only the result of the turn, and no streamed text
 
-	kinds map[protocol.ItemID]protocol.ItemKind // of the items that have started
-	calls map[protocol.CallID]bool              // calls of code cells that were printed
-	ended map[protocol.ItemID]bool              // messages that were printed to their end
-	item  protocol.ItemID                       // the message on the screen
-	shown string                                // the part of its text that has been printed
+	kinds  map[protocol.ItemID]protocol.ItemKind // of the items that have started
+	calls  map[protocol.CallID]bool              // calls of code cells that were printed
+	ended  map[protocol.ItemID]bool              // messages that were printed to their end
+	notice string                                // the newest notice of the turn
+
+	item  protocol.ItemID // the message on the screen
+	shown string          // the part of its text that has been printed
 
 	answer  answer    // renders the message on the screen
 	midLine bool      // the last output on stdout did not end its line
@@ -146,6 +148,7 @@ func (v *view) completed(item *protocol.Item) {
 		v.cellCalls(item)
 		v.note(cellOutcome(item))
 	case protocol.ItemNotice:
+		v.notice = item.Text
 		v.note("[" + console.OneLine(item.Text, 150) + "]")
 	}
 }

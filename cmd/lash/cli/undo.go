@@ -10,13 +10,14 @@ import (
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
+	"lashd/cmd/lash/turns"
 	"lashd/rpc/protocol"
 )
 
 // ofFiles are the arguments of commands about file changes: a session, and a turn
 // or a file point of it. Both are optional, so a single argument may be either.
 type ofFiles struct {
-	Session string `arg:"" optional:"" help:"Session; lash session lists the ids (default the session of the turn, or the newest of this directory)."`
+	Session string `arg:"" optional:"" help:"Session; lash session lists the ids (default the session of the turn, or the one last used in this directory)."`
 	Turn    string `arg:"" optional:"" help:"Turn or file point; lash session points lists the ids. You can omit the session."`
 }
 
@@ -32,10 +33,10 @@ func (o ofFiles) alone() ofFiles {
 // point reports whether Turn is the id of a file point.
 func (o ofFiles) point() bool { return strings.HasPrefix(o.Turn, "fpt_") }
 
-// session returns the named session, the session of the turn, or the newest
-// session of the current directory. No session in the directory is a usage error.
-// A shortened turn id does not name its session; then the newest session of the
-// directory is used.
+// session returns the named session, the session of the turn, or the session
+// that a person used last in the current directory. No session in the directory is a usage error.
+// A shortened turn id does not name its session; then the session that
+// was used last is taken.
 func (o ofFiles) session(ctx context.Context, l *daemon.Link) (protocol.SessionID, error) {
 	if o.Session != "" {
 		return sessionID(ctx, l, o.Session)
@@ -49,19 +50,16 @@ func (o ofFiles) session(ctx context.Context, l *daemon.Link) (protocol.SessionI
 	if err != nil {
 		return "", err
 	}
-	var r protocol.SessionListResult
-	if err := l.Call(ctx, "session/list", protocol.SessionListParams{Cwd: cwd, Limit: 1}, &r); err != nil {
-		return "", err
+	id, err := lastSession(caller(ctx, l), cwd)
+	if err == nil && id == "" {
+		err = console.Exit(console.ExitUsage, errors.New("this directory has no session; lash session lists all sessions"))
 	}
-	if len(r.Data) == 0 {
-		return "", console.Exit(console.ExitUsage, errors.New("this directory has no session; lash session lists all sessions"))
-	}
-	return r.Data[0].ID, nil
+	return id, err
 }
 
 // sessionPointsCommand implements lash session points.
 type sessionPointsCommand struct {
-	Session string `arg:"" optional:"" help:"Session; lash session lists the ids (default the newest of this directory)."`
+	Session string `arg:"" optional:"" help:"Session; lash session lists the ids (default the one last used in this directory)."`
 	console.InJSON
 }
 
@@ -194,9 +192,22 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	case len(r.Files) == 0:
 		e.Note("nothing to change: the files already have the earlier contents")
 	case r.Point != "":
+		before, err := turns.Undone(caller(ctx, l), p.SessionID, p.ToTurn, p.ToPoint)
+		if err != nil {
+			return err
+		}
+		e.Note("session %s: %s restored to %s", shortID(p.SessionID), fileCount(len(r.Files)), before)
 		e.Note("to revert this undo: lash session undo %s %s", shortID(p.SessionID), shortID(r.Point))
 	}
 	return nil
+}
+
+// fileCount counts files in words.
+func fileCount(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
 }
 
 // params converts the arguments to a request. Without a turn, it asks the daemon
