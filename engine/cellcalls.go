@@ -27,8 +27,15 @@ func (m *callMaker) showCellCall(s *toolCall, reply *turn.ToolReply) {
 		return
 	}
 	s.shownEnd = reply != nil
-	call := turn.ShownCall(s.original, s.index, reply)
+	call := s.shown(s.index, reply)
 	m.feed.Show(protocol.Event{Type: protocol.EventCellCall, TurnID: m.caller.turnID(), ItemID: s.item, CellCall: &call})
+}
+
+// shown returns what people see of the call of a code cell, with how it was decided.
+func (s *toolCall) shown(index int, reply *turn.ToolReply) protocol.CellCall {
+	call := turn.ShownCall(s.original, index, reply)
+	call.Decision = s.decided.Decision()
+	return call
 }
 
 // shownCalls returns the first calls that a code cell made, as people see them. Use it after addNested, which gives each
@@ -41,7 +48,7 @@ func (s *toolCall) shownCalls() (shown []protocol.CellCall) {
 		if len(shown) == protocol.MaxCellCalls {
 			break
 		}
-		shown = append(shown, turn.ShownCall(made.original, len(shown)+1, made.reply))
+		shown = append(shown, made.shown(len(shown)+1, made.reply))
 	}
 	return shown
 }

@@ -119,6 +119,7 @@ func (b *batch) checkChanged(ctx context.Context, calls []*toolCall) error {
 		if err := b.checkChange(ctx, s); err != nil {
 			return err
 		}
+		b.store.journal.decide([]*toolCall{s})
 	}
 	return nil
 }

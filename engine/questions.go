@@ -64,9 +64,11 @@ type question struct {
 // answer. After a denial the call has its reply.
 func (a *asks) settle(ctx context.Context, calls []*toolCall) error {
 	asked, err := a.questions(calls)
+	a.journal.decide(calls)
 	if err != nil || len(asked) == 0 {
 		return err
 	}
+	defer a.journal.decide(calls)
 	for _, q := range asked {
 		a.preview(ctx, q)
 	}

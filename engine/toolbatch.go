@@ -48,6 +48,7 @@ func (r *run) batchOf(effect turn.Effect) (*batch, error) {
 			return nil, err
 		}
 	}
+	r.journal.decide(b.calls)
 	return b, nil
 }
 

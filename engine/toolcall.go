@@ -76,6 +76,7 @@ type callRow struct {
 	Sandbox      protocol.SandboxMode    `json:"sandbox,omitempty"`
 	Network      *protocol.NetworkAccess `json:"network,omitempty"` // hosts that it reaches from the sandbox
 	Changed      changedBy               `json:"changed,omitempty"` // how a person changed the arguments
+	Decision     *protocol.CallDecision  `json:"decision,omitempty"`
 }
 
 // hash returns a digest of the requested call and its grant. restore rejects a journal row with
@@ -154,6 +155,7 @@ func (s *toolCall) row() callRow {
 	return callRow{
 		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), ClientOutput: s.clientOutput, Reply: s.reply, Messages: s.messages, Parked: s.parked,
 		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed, Places: s.places(), Sandbox: s.sandbox(), Network: s.network(), Changed: s.allowed.changed,
+		Decision: s.decided.Decision(),
 	}
 }
 

@@ -76,7 +76,19 @@ func (j *journal) append(msgs []protocol.Message) {
 
 // addNode appends one node. The caller holds mu.
 func (j *journal) addNode(msg protocol.Message, at int64) {
-	j.nodes = append(j.nodes, protocol.Node{ID: j.nodeID(len(j.nodes)), TurnID: j.turn, Frame: j.begin.Frame, AtMs: at, Message: &msg})
+	j.nodes = append(j.nodes, protocol.Node{ID: j.nodeID(len(j.nodes)), TurnID: j.turn, Frame: j.begin.Frame, AtMs: at, Message: graph.Undecided(&msg)})
+}
+
+// decide stores the decisions over calls in their nodes, so that the events and the history have them. Calls of other calls have no
+// node.
+func (j *journal) decide(calls []*toolCall) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, s := range calls {
+		if d := s.decided.Decision(); d != nil && s.Parent == "" {
+			graph.Decide(j.nodes, s.CallID, d)
+		}
+	}
 }
 
 // nodeID derives the id of the turn's n-th node from session and turn, so that a replay finds the
@@ -147,7 +159,7 @@ func (j *journal) itemEvents(n *protocol.Node) (events []change.Event, items []i
 		if item.Status == protocol.ItemInProgress {
 			kind = protocol.EventItemStarted
 		}
-		events, items = append(events, j.itemEvent(kind, item, ref{Node: n.ID, Part: p})), append(items, p)
+		events, items = append(events, j.itemEvent(kind, item, ref{Node: n.ID, Part: p, Undecided: kind == protocol.EventItemStarted && item.Decision == nil})), append(items, p)
 	}
 	return events, items
 }

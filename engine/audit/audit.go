@@ -15,7 +15,9 @@ import (
 type Decided struct {
 	Verdict approval.Verdict
 	Answer  *protocol.DecisionAnswer // to the question whether it may run; nil: lashd did not ask
-	ended   bool                     // Ends was called
+	// Earlier is what an earlier run of the daemon decided about the call, which runs again; nil: nothing.
+	Earlier *protocol.CallDecision
+	ended   bool // Ends was called
 }
 
 // ByClient sets the verdict on a call that a client makes itself, without a question.
@@ -24,6 +26,27 @@ func (d *Decided) ByClient(v approval.Verdict) {
 		d.Verdict.Mode = protocol.ApproveAllow
 		d.Verdict.Why = protocol.ApprovalReason{By: protocol.DecidedByClient, Text: "A client made the call itself."}
 	}
+}
+
+// Decision returns the decision for the item of the call; nil if lashd has not judged the call, or waits for an answer.
+func (d *Decided) Decision() *protocol.CallDecision {
+	if d.Verdict.Mode == "" {
+		return d.Earlier
+	}
+	made := &protocol.CallDecision{Mode: d.Verdict.Mode, Why: d.Verdict.Why}
+	if a := d.Answer; a != nil {
+		made.Choice, made.By = a.Choice, a.By
+		switch {
+		case approval.Result(a) != nil:
+			made.Mode = protocol.ApproveDeny
+		case made.Mode == protocol.ApproveAsk:
+			made.Mode = protocol.ApproveAllow
+		}
+	}
+	if made.Mode == protocol.ApproveAsk {
+		return nil
+	}
+	return made
 }
 
 // Starts returns the record of a call that is about to run; nil if it needs none. judged is nil for a call that runs again

@@ -92,7 +92,7 @@ func PartItem(n *protocol.Node, index int) protocol.Item {
 	}
 	if part.Kind == protocol.PartToolCall && part.Call != nil {
 		item.Status = protocol.ItemInProgress
-		item.CallID, item.Tool, item.Args = part.Call.CallID, part.Call.Name, part.Call.Args
+		item.CallID, item.Tool, item.Args, item.Decision = part.Call.CallID, part.Call.Name, part.Call.Args, part.Decision
 	}
 	switch part.Kind {
 	case protocol.PartOutput:
@@ -173,6 +173,7 @@ type Ref struct {
 	Part       int             `json:"part"`
 	Result     protocol.NodeID `json:"result,omitempty"` // of a finished tool call or code cell; empty: none
 	ResultPart int             `json:"resultPart,omitempty"`
+	Undecided  bool            `json:"undecided,omitempty"` // the event was stored before the call was decided
 }
 
 // Resolve rebuilds the item from the nodes that lookup finds; lookup returns nil for a missing node. It reports false
@@ -184,6 +185,9 @@ func (r Ref) Resolve(lookup func(protocol.NodeID) *protocol.Node) (protocol.Item
 		return protocol.Item{}, false
 	}
 	item := PartItem(n, r.Part)
+	if r.Undecided {
+		item.Decision = nil
+	}
 	if r.Result == "" {
 		return item, true
 	}

@@ -71,6 +71,14 @@ const (
 	DecidedByTrust     DecidedBy = "trust"     // a person installed or approved the plugin that has the program
 )
 
+// CallDecision is how lashd decided whether a tool call may run. A call that failed before, or that a plugin answered itself, has none.
+type CallDecision struct {
+	Mode   ApprovalMode   `json:"mode"`             // allow or deny
+	Why    ApprovalReason `json:"why"`              // what decided; with a choice, why lashd asked
+	Choice DecisionChoice `json:"choice,omitempty"` // the answer, if lashd asked
+	By     string         `json:"by,omitempty"`     // who answered: a client id, deadline, or internal:<subject>
+}
+
 // ApprovalReason is why a call is allowed, asked about or denied.
 type ApprovalReason struct {
 	By    DecidedBy     `json:"by"`

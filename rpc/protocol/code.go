@@ -52,6 +52,7 @@ type CellCall struct {
 	Tool       string          `json:"tool"`
 	Args       json.RawMessage `json:"args,omitempty"` // absent if large
 	Status     ItemStatus      `json:"status"`
+	Decision   *CallDecision   `json:"decision,omitempty"` // absent until it is decided
 	DurationMs int64           `json:"durationMs"`
 	Summary    string          `json:"summary,omitempty"` // of the result: one line of its text, its change of a file, or its error
 }

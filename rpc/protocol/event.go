@@ -18,7 +18,7 @@ const (
 	// The turn has ended: outcome, usage, issues; followedBy if another turn continues its work. It is the turn's last event.
 	EventTurnCompleted EventType = "turn/completed"
 	// An item is in progress: item. For a tool call or a complete code cell the event is durable, and committed before it begins to run.
-	// Code that streams has begun before with an event without a seq; the durable one replaces its item.
+	// Its decision says how lashd decided about the call; if a person decides, item/completed has it. Code that streams has begun before with an event without a seq; the durable one replaces its item.
 	EventItemStarted EventType = "item/started"
 	// Text was appended to an item: itemId, offset in bytes, text.
 	EventItemDelta EventType = "item/delta"
@@ -226,6 +226,7 @@ type Item struct {
 	CallID     CallID          `json:"callId,omitempty"`
 	Tool       string          `json:"tool,omitempty"`
 	Args       json.RawMessage `json:"args,omitempty"`
+	Decision   *CallDecision   `json:"decision,omitempty"` // over the tool call; absent until it is decided
 	Output     *ToolOutput     `json:"output,omitempty"`
 	DurationMs int64           `json:"durationMs,omitempty"`
 	Attachment *Attachment     `json:"attachment,omitempty"`

@@ -44,6 +44,7 @@ type Part struct {
 	Kind       PartKind        `json:"kind"`
 	Text       string          `json:"text,omitempty"`
 	Call       *ToolCall       `json:"call,omitempty"`
+	Decision   *CallDecision   `json:"decision,omitempty"` // over the call; only lashd sets it, once the call is decided
 	Result     *ToolResult     `json:"result,omitempty"`
 	Attachment *Attachment     `json:"attachment,omitempty"`
 	Cell       *CodeResult     `json:"cell,omitempty"`

@@ -48,6 +48,24 @@ func TestUnfoldedCall(t *testing.T) {
 	}
 }
 
+func TestDecisionOfAnUnfoldedCall(t *testing.T) {
+	why := protocol.ApprovalReason{By: protocol.DecidedBySandbox, Text: "It runs in the sandbox."}
+	for want, d := range map[string]*protocol.CallDecision{
+		"Allowed: It runs in the sandbox.":                                                          {Mode: protocol.ApproveAllow, Why: why},
+		"Denied: It runs in the sandbox.":                                                           {Mode: protocol.ApproveDeny, Why: why},
+		"A person allowed it once. Reason for the question: It runs in the sandbox.":                {Mode: protocol.ApproveAllow, Why: why, Choice: protocol.ChooseAllowOnce, By: "cli_a"},
+		"A person always allows it. Reason for the question: It runs in the sandbox.":               {Mode: protocol.ApproveAllow, Why: why, Choice: protocol.ChooseAllowAlways, By: "cli_a"},
+		"A person denied it. Reason for the question: It runs in the sandbox.":                      {Mode: protocol.ApproveDeny, Why: why, Choice: protocol.ChooseReject, By: "cli_a"},
+		"Denied, because nobody answered in time. Reason for the question: It runs in the sandbox.": {Mode: protocol.ApproveDeny, Why: why, Choice: protocol.ChooseReject, By: "deadline"},
+	} {
+		item := callItem("shell", `{"command":"ls"}`, &protocol.ToolOutput{Text: "a\nb\n"}, 3)
+		item.Decision = d
+		if got := ansi.Strip(strings.Join(entry{item: item}.unfolded(markdown.Style{Width: 60}), "\n")); !strings.Contains(got, "\n  "+want+"\n  a") {
+			t.Errorf("part11/3 the call is\n%s\nwithout %q", got, want)
+		}
+	}
+}
+
 // paged returns a chat with n calls whose transcript is open. Each call has 3 lines of output.
 func paged(t testing.TB, n int) *ui {
 	t.Helper()

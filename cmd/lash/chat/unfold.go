@@ -35,6 +35,9 @@ func unfoldedCall(item *protocol.Item, style markdown.Style) []string {
 		return lines
 	}
 	lines = append(lines, allArguments(item, style)...)
+	if why := decidedText(item.Decision); why != "" {
+		lines = append(lines, indented(why, faint.Render)...)
+	}
 	if out == nil {
 		return lines
 	}

@@ -260,6 +260,18 @@ export interface CallAttempt {
   waitMs?: number;
 }
 
+/** CallDecision is how lashd decided whether a tool call may run. A call that failed before, or that a plugin answered itself, has none. */
+export interface CallDecision {
+  /** allow or deny */
+  mode: ApprovalMode;
+  /** what decided; with a choice, why lashd asked */
+  why: ApprovalReason;
+  /** the answer, if lashd asked */
+  choice?: DecisionChoice;
+  /** who answered: a client id, deadline, or internal:<subject> */
+  by?: string;
+}
+
 /** CallEvidence is what the model's server says about how it ran a call. lashd stores these fields and no others, never fills them in itself, and cuts each to 256 bytes. */
 export interface CallEvidence {
   /** the model that answered, which can differ from the one that was asked */
@@ -331,6 +343,8 @@ export interface CellCall {
   /** absent if large */
   args?: unknown;
   status: ItemStatus;
+  /** absent until it is decided */
+  decision?: CallDecision;
   durationMs: number;
   /** of the result: one line of its text, its change of a file, or its error */
   summary?: string;
@@ -1160,6 +1174,8 @@ export interface Item {
   callId?: CallID;
   tool?: string;
   args?: unknown;
+  /** over the tool call; absent until it is decided */
+  decision?: CallDecision;
   output?: ToolOutput;
   durationMs?: number;
   attachment?: Attachment;
@@ -1569,6 +1585,8 @@ export interface Part {
   kind: PartKind;
   text?: string;
   call?: ToolCall;
+  /** over the call; only lashd sets it, once the call is decided */
+  decision?: CallDecision;
   result?: ToolResult;
   attachment?: Attachment;
   cell?: CodeResult;

@@ -1,5 +1,6 @@
 import type { CallRecord, Decision, Event, Item, TurnReport } from "../protocol";
 import { callText, durationText, errorText, resultText } from "./cells";
+import { decidedText } from "./decided";
 import { usageText } from "./usage";
 
 /** traceText returns a trace for people: the events of a turn with their times since the turn was accepted. */
@@ -57,11 +58,11 @@ function describeItem(item: Item, type: Event["type"]): [string, ...string[]] {
     return [kind, text];
   }
   if (type === "item/started") {
-    return [`${tool} started`, JSON.stringify(args ?? {}, undefined, 2)];
+    return [`${tool} started`, JSON.stringify(args ?? {}, undefined, 2), item.decision ? decidedText(item.decision) : ""];
   }
   const value = output?.value === undefined ? "" : JSON.stringify(output.value, undefined, 2);
   const took = durationMs === undefined ? "" : `, ${seconds(durationMs)}`;
-  return [`${tool}: ${status}${took}`, output?.failure?.message ?? "", output?.text ?? value];
+  return [`${tool}: ${status}${took}`, item.decision ? decidedText(item.decision) : "", output?.failure?.message ?? "", output?.text ?? value];
 }
 
 function describeCall({ iteration, provider, model, stop, usage, attempts, options, durationMs }: CallRecord): [string, ...string[]] {

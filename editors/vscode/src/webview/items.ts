@@ -1,6 +1,7 @@
 import type { FromWebview } from "../chat/messages";
 import { usageText } from "../model/usage";
 import { callText, durationText, errorText, resultText } from "../model/cells";
+import { decidedText } from "../model/decided";
 import { counted } from "../model/sessions";
 import type { CellCall, CodeResult, Item, ItemID, SandboxRefusal, ToolOutput } from "../protocol";
 import { button, h } from "./dom";
@@ -123,6 +124,9 @@ export class Items {
       body.push(diffOf(change.diff), button("Open diff", () => this.post({ type: "diff", change }), { class: "link" }));
     } else {
       body.push(h("pre", { class: "args" }, JSON.stringify(item.args ?? {}, undefined, 2)));
+    }
+    if (item.decision) {
+      body.push(h("p", { class: "decided" }, decidedText(item.decision)));
     }
     const text = outputOf(item.output) ?? progress;
     if (text && !change) {

@@ -1,0 +1,36 @@
+package chat
+
+import (
+	"lashd/internal/termtext"
+	"lashd/rpc/protocol"
+)
+
+// decidedText says in a sentence or two how a call was decided and why; "" without a decision.
+func decidedText(d *protocol.CallDecision) string {
+	if d == nil {
+		return ""
+	}
+	why := termtext.OneLine(d.Why.Text, 400)
+	switch {
+	case d.By == "deadline":
+		return map[protocol.ApprovalMode]string{protocol.ApproveAllow: "Allowed", protocol.ApproveDeny: "Denied"}[d.Mode] + ", because nobody answered in time. Reason for the question: " + why
+	case d.Choice != "":
+		return answeredText(d) + " Reason for the question: " + why
+	case d.Mode == protocol.ApproveDeny:
+		return "Denied: " + why
+	}
+	return "Allowed: " + why
+}
+
+// answeredText says what a person answered.
+func answeredText(d *protocol.CallDecision) string {
+	switch {
+	case d.Choice == protocol.ChooseAllowSession:
+		return "A person allowed it for the session."
+	case d.Choice == protocol.ChooseAllowAlways:
+		return "A person always allows it."
+	case d.Mode == protocol.ApproveDeny:
+		return "A person denied it."
+	}
+	return "A person allowed it once."
+}
