@@ -17,7 +17,9 @@ func TestDecisionOfASandboxedCommand(t *testing.T) {
 	}).SessionID
 	p.attach(id, 0)
 	p.turn(id, "go")
-	started := p.event("the call begins", func(e protocol.Event) bool { return e.Type == protocol.EventItemStarted && e.Item.Kind == protocol.ItemToolCall })
+	started := p.event("the call begins", func(e protocol.Event) bool {
+		return e.Type == protocol.EventItemStarted && e.Item.Kind == protocol.ItemToolCall
+	})
 	d.kill()
 	w.serve()
 	p = w.dial("cli_two")
