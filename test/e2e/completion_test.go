@@ -30,7 +30,7 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	scripts := map[string]string{
-		"bash": `source <(lash completion bash); COMP_WORDS=(lash plugin tr); COMP_CWORD=2; _lash; echo "${COMPREPLY[@]}"`,
+		"bash": `source <(lash completion bash); COMP_LINE="lash plugin tr"; COMP_POINT=${#COMP_LINE}; _lash; echo "${COMPREPLY[@]}"`,
 		"fish": `lash completion fish | source; complete -C "lash plugin tr" | cut -f1`,
 		"zsh":  `autoload -U compinit; compinit -u -D; source <(lash completion zsh); [ "$_comps[lash]" = _lash ] && lash complete -- plugin tr | cut -f1`,
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,8 +11,6 @@ import (
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
-	"lashd/rpc"
-	"lashd/rpc/protocol"
 )
 
 // completionCommand implements lash completion, which prints a script for a
@@ -24,7 +21,7 @@ type completionCommand struct {
 
 // Help is shown by --help.
 func (completionCommand) Help() string {
-	return `The script completes commands, flags, flag values and session ids. To install it:
+	return `The script completes commands, flags, and their values: sessions, turns, tasks, models, plugins, triggers, rules and more. To install it:
 
   bash   lash completion bash > ~/.local/share/bash-completion/completions/lash
   zsh    lash completion zsh > "${fpath[1]}/_lash"
@@ -44,11 +41,27 @@ func Completion(shell string) string { return completions[shell] }
 
 // completions are the scripts by shell. They call "lash complete", which prints
 // one candidate per line, followed by a tab and its meaning. If there are no
-// candidates, bash and zsh complete file names.
+// candidates, the shell completes file names. Bash splits words at colons and
+// equals signs, so its script reads the line instead; it lists the meanings when
+// it lists candidates.
 var completions = map[string]string{
 	"bash": `_lash() {
-  local IFS=$'\n'
-  COMPREPLY=($(lash complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
+  local line="${COMP_LINE:0:COMP_POINT}" words lines name current IFS=$' \t'
+  read -ra words <<< "$line"
+  [[ $line == *[[:space:]] ]] && words+=("")
+  current="${words[${#words[@]}-1]}"
+  IFS=$'\n'
+  lines=($(lash complete -- "${words[@]:1}" 2>/dev/null))
+  COMPREPLY=()
+  for line in "${lines[@]}"; do
+    name="${line%%$'\t'*}"
+    name="${name#"${current%"${current##*[:=]}"}"}"
+    if [[ ${#lines[@]} -gt 1 && ( $COMP_TYPE == 63 || $COMP_TYPE == 33 ) && -n ${line#*$'\t'} ]]; then
+      name="$name  (${line#*$'\t'})"
+      name="${name:0:${COLUMNS:-80}-1}"
+    fi
+    COMPREPLY+=("$name")
+  done
   [ ${#COMPREPLY[@]} -gt 0 ] || compopt -o default
 }
 complete -F _lash lash
@@ -58,11 +71,20 @@ _lash() {
   local -a lines names
   lines=("${(@f)$(lash complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
   names=("${(@)lines%%$'\t'*}")
+  lines=("${(@)lines/$'\t'/  }")
   if [[ -n $lines[1] ]]; then compadd -l -d lines -a names; else _files; fi
 }
 if [ "$funcstack[1]" = _lash ]; then _lash "$@"; else compdef _lash lash; fi
 `,
-	"fish": `complete -c lash -f -a '(lash complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+	"fish": `function __lash_complete
+  set -l found (lash complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+  if set -q found[1]
+    printf '%s\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c lash -f -a '(__lash_complete)'
 `,
 }
 
@@ -83,119 +105,116 @@ func (c completeCommand) Run(ctx context.Context, k *kong.Kong, e *daemon.Enviro
 		words = []string{""}
 	}
 	before, entered := words[:len(words)-1], words[len(words)-1]
-	at, wants := walk(k.Model.Node, before)
-	return candidates(ctx, console.Stdout, e, at, wants, entered)
+	at := walk(k.Model.Node, before)
+	at.entered, at.env, at.out = entered, e, console.Stdout
+	if name, value, ok := strings.Cut(entered, "="); ok && at.wants == "" && strings.HasPrefix(name, "--") {
+		at.wants, at.entered, at.before = name[2:], value, name+"="
+	}
+	return at.candidates(ctx)
 }
 
-// walk finds the command that words name. wants is the flag whose value comes
-// next, or "". Words that are neither commands nor flags are arguments and are
-// skipped.
-func walk(at *kong.Node, words []string) (node *kong.Node, wants string) {
+// completion is a place in a command line, and what was entered there.
+type completion struct {
+	node    *kong.Node
+	args    []string // arguments of the command before this place
+	wants   string   // the flag whose value comes here, "" if none
+	entered string
+	before  string // of the entered word, which candidates repeat: --model=
+	env     *daemon.Environment
+	out     io.Writer
+}
+
+// walk finds the command that words name, and what comes after them.
+func walk(node *kong.Node, words []string) *completion {
+	at := &completion{node: node}
 	for _, w := range words {
-		if wants != "" {
-			wants = ""
-			continue
-		}
-		if name, isFlag := strings.CutPrefix(w, "--"); isFlag {
-			for _, f := range flagsOf(at) {
-				if f.Name == name && !f.IsBool() {
-					wants = name
-				}
+		switch {
+		case at.wants != "":
+			at.wants = ""
+		case strings.HasPrefix(w, "-"):
+			at.wants = valueFlag(at.node, w)
+		default:
+			i := slices.IndexFunc(at.node.Children, func(n *kong.Node) bool { return n.Name == w })
+			if i < 0 {
+				at.args = append(at.args, w)
+				continue
 			}
-			continue
-		}
-		i := slices.IndexFunc(at.Children, func(n *kong.Node) bool { return n.Name == w })
-		if i >= 0 {
-			at = at.Children[i]
+			at.node = at.node.Children[i]
 		}
 	}
-	return at, wants
+	return at
 }
 
-// flagsOf returns the flags of a command and of its parents, without hidden ones.
+// valueFlag returns the name of the flag that a word is if its value is the next word, else "".
+func valueFlag(node *kong.Node, word string) string {
+	for _, f := range flagsOf(node) {
+		if !f.IsBool() && (word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short)) {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+// flagsOf returns the flags of a command, of its default command and of its parents, without hidden ones.
 func flagsOf(at *kong.Node) (all []*kong.Flag) {
+	if at.DefaultCmd != nil {
+		return flagsOf(at.DefaultCmd)
+	}
 	for _, group := range at.AllFlags(true) {
 		all = append(all, group...)
 	}
 	return all
 }
 
-// candidates prints the completions of entered at a command: its flags, the ids or
-// names that its first argument takes, or its subcommands. If wants is not empty,
-// they are values of that flag.
-func candidates(ctx context.Context, out io.Writer, e *daemon.Environment, at *kong.Node, wants, entered string) error {
-	offer := func(name, help string) {
-		if strings.HasPrefix(name, entered) {
-			help, _, _ = strings.Cut(help, "\n")
-			fmt.Fprintf(out, "%s\t%s\n", name, console.OneLine(help, 80))
-		}
+// offer prints a candidate and its meaning, if it begins with what was entered.
+func (at *completion) offer(name, help string) {
+	if strings.HasPrefix(name, at.entered) {
+		help, _, _ = strings.Cut(help, "\n")
+		fmt.Fprintf(at.out, "%s%s\t%s\n", at.before, console.OneLine(name, 200), console.OneLine(help, 80))
 	}
-	takes := wants
-	if wants == "" && len(at.Positional) > 0 {
-		takes = at.Positional[0].Name
-	}
+}
+
+// candidates prints what can come here: flags, subcommands, or values of the flag or of the argument.
+func (at *completion) candidates(ctx context.Context) error {
+	value := at.value()
 	switch {
-	case wants == "" && strings.HasPrefix(entered, "-"):
-		for _, f := range flagsOf(at) {
-			offer("--"+f.Name, f.Help)
+	case at.wants == "" && strings.HasPrefix(at.entered, "-"):
+		for _, f := range flagsOf(at.node) {
+			at.offer("--"+f.Name, f.Help)
 		}
-	case takes == "session", takes == "sessions":
-		return offerSessions(ctx, e, offer)
-	case takes == "method":
-		methods := rpc.Methods()
-		for _, name := range slices.Sorted(maps.Keys(methods)) {
-			offer(name, methods[name].Doc)
-		}
-	case len(valuesOf(at, wants)) > 0:
-		for _, v := range valuesOf(at, wants) {
-			offer(v, "")
-		}
-	case wants == "":
-		for _, n := range at.Children {
+	case value == nil && at.wants == "" && len(at.args) == 0:
+		for _, n := range at.node.Children {
 			if !n.Hidden {
-				offer(n.Name, n.Help)
+				at.offer(n.Name, n.Help)
 			}
 		}
-	}
-	return nil
-}
-
-// valuesOf returns the allowed values of a flag or, if flag is "", of the first
-// argument. It returns nil if any value is allowed, or if there is no such flag.
-func valuesOf(at *kong.Node, flag string) []string {
-	if flag == "" && len(at.Positional) > 0 {
-		return choices(at.Positional[0])
-	}
-	for _, f := range flagsOf(at) {
-		if f.Name == flag {
-			return choices(f.Value)
+	case value == nil:
+	case value.Enum != "":
+		return offerWords(value.EnumSlice()...)(ctx, at)
+	default:
+		if offer := at.source(value.Name); offer != nil {
+			return offer(ctx, at)
 		}
 	}
 	return nil
 }
 
-// choices returns the values of an enumeration, or nil.
-func choices(v *kong.Value) []string {
-	if v.Enum == "" {
+// value returns the flag or the argument whose value comes here, or nil. The last argument may have several words.
+func (at *completion) value() *kong.Value {
+	if at.wants != "" {
+		for _, f := range flagsOf(at.node) {
+			if f.Name == at.wants {
+				return f.Value
+			}
+		}
 		return nil
 	}
-	return v.EnumSlice()
-}
-
-// offerSessions offers session ids if the daemon is running. It does not start a
-// daemon, and without one offers nothing.
-func offerSessions(ctx context.Context, e *daemon.Environment, offer func(name, help string)) error {
-	l, err := e.Dial(ctx, false, nil)
-	if err != nil {
-		return nil
-	}
-	defer l.Close()
-	var r protocol.SessionListResult
-	if err := l.Call(ctx, "session/list", protocol.SessionListParams{}, &r); err != nil {
-		return err
-	}
-	for _, s := range r.Data {
-		offer(string(s.ID), s.Title)
+	n := len(at.node.Positional)
+	switch {
+	case len(at.args) < n:
+		return at.node.Positional[len(at.args)]
+	case n > 0 && at.node.Positional[n-1].IsCumulative():
+		return at.node.Positional[n-1]
 	}
 	return nil
 }
