@@ -94,7 +94,7 @@ func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 	}
 	a.servers, err = a.loader.servers.Part(mcp.Config{
 		Plugin: a.name(), Root: a.copy.Root, Data: a.data, Digest: string(a.copy.Digest), Servers: a.manifest.MCPServers, Known: known,
-		Confine: a.confinement(), Approval: a.approval(), Output: a.output, Workspace: a.workspace != "",
+		Confine: a.confinement(), Approval: a.approval(), Output: a.output, Workspace: a.workspace != "", Dir: a.serverDir(),
 		Changed: func(ctx context.Context) { a.loader.config.ToolsChanged(ctx, a.name(), "") },
 		Health:  a.report(),
 	})
@@ -102,6 +102,14 @@ func (a *assembly) addServers(known map[string]mcp.List) (err error) {
 		a.parts, a.ends = append(a.parts, a.servers), append(a.ends, a.servers)
 	}
 	return err
+}
+
+// serverDir returns the directory in which servers of a workspace's .mcp.json run: the workspace; empty: another plugin has them.
+func (a *assembly) serverDir() string {
+	if a.manifest.Layout {
+		return a.workspace
+	}
+	return ""
 }
 
 // addCommands adds the tools and hooks that are commands. A plugin without any gets an empty part.

@@ -203,7 +203,7 @@ func sources(units []*unit) (all []skills.Source) {
 	for _, u := range units {
 		m := u.manifest
 		if len(m.Skills)+len(m.Commands)+len(m.Agents) > 0 {
-			all = append(all, skills.Source{Plugin: m.Name, Root: u.copy.Root, Skills: m.Skills, Texts: m.Commands, Agents: m.Agents})
+			all = append(all, skills.Source{Plugin: m.Name, Root: u.copy.Root, Bare: m.Layout, Skills: m.Skills, Texts: m.Commands, Agents: m.Agents})
 		}
 	}
 	return all

@@ -53,6 +53,9 @@ func Contributions(p *manifest.Plugin) []protocol.PluginContribution {
 	for _, e := range p.Extensions {
 		all.add("extension", e.ID)
 	}
+	for _, r := range p.Rules {
+		all.add("rule", r.String())
+	}
 	for _, s := range p.Skills {
 		all.add("skill", s.Name, s.Description)
 	}

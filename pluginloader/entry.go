@@ -11,6 +11,7 @@ import (
 	"lashd/internal/pathresolve"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/content"
+	"lashd/pluginloader/layout"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/pluginloader/process"
@@ -24,6 +25,7 @@ import (
 type entry struct {
 	set           *set
 	dir           string              // absolute; links are not resolved
+	only          layout.Selection    // the part of dir that belongs to the plugin; nil: all
 	missing       time.Time           // since when the directory is missing; zero: it exists
 	sign          string              // signature at the last scan; empty: scan it
 	asked         int                 // number of requests to scan it again
@@ -44,7 +46,11 @@ type entry struct {
 // entry returns a new entry for a directory.
 func (s *set) entry(dir string) *entry {
 	e := &entry{set: s, dir: dir, answered: -1, log: child.NewLog(s.loader.config.Log.With("dir", dir))}
-	e.found = protocol.PluginInfo{Name: filepath.Base(dir), Scope: s.scope, Dir: dir}
+	name := filepath.Base(dir)
+	if dir == s.layout {
+		name, e.only = s.layoutParts()
+	}
+	e.found = protocol.PluginInfo{Name: name, Scope: s.scope, Dir: dir}
 	e.info = e.found
 	return e
 }

@@ -77,7 +77,7 @@ func (g look) signature(ctx context.Context) (string, error) {
 	if err := cmp.Or(context.Cause(ctx), g.set.contained(g.dir)); err != nil {
 		return "", err
 	}
-	return g.left.measure(g.dir)
+	return g.left.measure(g.dir, g.only)
 }
 
 // unread returns the finding for an unapproved plugin that exceeds the limits.
@@ -111,7 +111,7 @@ func (g look) takeTrusted(ctx context.Context) *finding {
 // check, and nothing is loaded.
 func (g look) take(ctx context.Context, wanted protocol.Digest) *finding {
 	l := g.set.loader
-	c, err := l.copies.PutFrom(ctx, g.set.cwd, g.dir)
+	c, err := l.copies.PutFrom(ctx, g.source())
 	if err != nil {
 		return g.wrong("", err)
 	}
@@ -146,12 +146,12 @@ func (g look) inspect(ctx context.Context) (p *manifest.Plugin, digest protocol.
 		return nil, "", problemsOf(err), err
 	}
 	defer root.Close()
-	if p, err = manifest.Load(root); err != nil {
+	if p, err = g.load(root); err != nil {
 		return nil, "", problemsOf(err), err
 	}
 	reach, err := p.Beyond(ctx, g.left.within(g.set.finder()))
 	if err == nil {
-		digest, err = manifest.Digest(ctx, root, reach)
+		digest, err = manifest.DigestOnly(ctx, root, reach, g.only)
 	}
 	if err != nil {
 		return p, "", problemsOf(err), err

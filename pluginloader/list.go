@@ -193,7 +193,7 @@ func (e *entry) read(ctx context.Context) (*manifest.Plugin, manifest.Beyond, pr
 	if err := e.set.contained(e.dir); err != nil {
 		return nil, manifest.Beyond{}, "", err
 	}
-	return e.set.loader.copies.Examine(ctx, e.set.cwd, e.dir)
+	return e.set.loader.copies.Examine(ctx, e.source())
 }
 
 // running returns the unit in use; nil: none.

@@ -47,6 +47,7 @@ type Config struct {
 	Base    *plugin.Host               // drivers and built-in plugins
 	Driver  string                     // driver of the trial session for a new set of plugins
 	User    []string                   // directories with the user's plugins; those of earlier directories register first
+	Layout  string                     // directory with the user's .claude and .agents: the home directory; empty: none
 	Home    string                     // directory for copies of plugins and for their data
 	Environ []string                   // lashd's environment
 	Version string                     // of lashd, for MCP servers
@@ -123,7 +124,7 @@ func New(c Config) *Loader {
 		watcher: watch.New(watch.Config{Log: c.Log, Settle: c.Settle}),
 		facts:   &facts{memory: c.Memory},
 	}
-	l.user = &set{loader: l, scope: protocol.ScopeUser, roots: c.User, ready: l.ready}
+	l.user = &set{loader: l, scope: protocol.ScopeUser, roots: c.User, layout: c.Layout, ready: l.ready}
 	return l
 }
 
@@ -144,9 +145,7 @@ func (l *Loader) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	var watchErr error
 	watching.Go(func() { watchErr = l.watch(ctx) })
-	for _, root := range l.user.roots {
-		defer l.watcher.Watch(root)()
-	}
+	defer watchAll(l.watcher, append(l.user.watched(), l.user.roots...), watch.Bounds{})()
 	l.look(life, l.user, func() { close(l.ready) }) // no session opens before this scan, because a new plugin may deny something
 	l.follow(ctx, life)
 	close(l.over)

@@ -31,6 +31,7 @@ func (s *set) list() (dirs []string) {
 	for _, root := range s.roots {
 		dirs = append(dirs, s.in(root)...)
 	}
+	dirs = append(dirs, s.inHand()...)
 	if len(dirs) > maxPlugins {
 		s.loader.config.Log.Warn("too many plugins; lashd does not load all of them", "roots", s.roots, "plugins", len(dirs), "limit", maxPlugins)
 		dirs = s.fewer(dirs)

@@ -20,6 +20,7 @@ type set struct {
 	scope  protocol.PluginScope
 	cwd    string        // the workspace; empty: the user's set
 	roots  []string      // directories whose subdirectories are plugins
+	layout string        // directory with a layout of other agents, which is one more plugin; empty: none
 	stop   func()        // stops watching; nil: Run does that
 	ready  chan struct{} // closed after the first scan
 
@@ -41,7 +42,7 @@ type set struct {
 
 // has reports whether one of the roots belongs to the set.
 func (s *set) has(roots []string) bool {
-	return slices.ContainsFunc(roots, func(r string) bool { return slices.Contains(s.roots, r) })
+	return slices.ContainsFunc(roots, func(r string) bool { return slices.Contains(s.roots, r) || s.inLayout(r) })
 }
 
 // at returns the entry of a directory; nil: none.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lashd/pluginloader/layout"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/watch"
 	"lashd/rpc/protocol"
@@ -55,11 +56,11 @@ func (a *allowance) take(entries int, bytes int64) error {
 
 // measure returns the signature of a directory within the allowance. A nil allowance has the normal
 // limits of a plugin.
-func (a *allowance) measure(dir string) (string, error) {
+func (a *allowance) measure(dir string, only layout.Selection) (string, error) {
 	if a == nil {
-		return watch.Signature(dir)
+		return watch.Signature(dir, only)
 	}
-	m, err := watch.Measure(dir, a.entries)
+	m, err := watch.Measure(dir, a.entries, only)
 	if over := a.take(m.Entries, m.Bytes); over != nil {
 		err = over
 	}

@@ -76,6 +76,9 @@ func (l *Loader) holdsPlugins(dir string) bool {
 // hasPlugins reports whether a workspace may have plugins of its own. A directory of the user's
 // plugins does not belong to a workspace, even if it lies inside.
 func (l *Loader) hasPlugins(cwd string) bool {
+	if hasLayout(l, cwd) {
+		return true
+	}
 	info, err := os.Stat(rootOf(cwd))
 	if err != nil || !info.IsDir() {
 		return false
@@ -122,9 +125,12 @@ func (l *Loader) enter(ctx context.Context, cwd string) *set {
 		return w
 	}
 	w = &set{loader: l, scope: protocol.ScopeWorkspace, cwd: cwd, roots: []string{rootOf(cwd)}, ready: make(chan struct{})}
+	if !isHome(l, cwd) {
+		w.layout = cwd
+	}
 	w.recall(ctx)
 	w.swap(ctx)
-	w.stop = l.watcher.WatchWithin(rootOf(cwd), watch.Bounds{Within: cwd, Entries: maxUnapprovedEntries, Dirs: maxUnapprovedDirs})
+	w.stop = watchAll(l.watcher, append(w.watched(), rootOf(cwd)), watch.Bounds{Within: cwd, Entries: maxUnapprovedEntries, Dirs: maxUnapprovedDirs})
 	l.look(ctx, w, func() { close(w.ready) })
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // them gives all rights of its owner. Each is a path of one or more names that may occur anywhere in a path.
 var protectedPaths = [][]string{
 	{".git"}, {"git~1"}, {".gitconfig"}, {".config", "git"}, // hooks, aliases, filters; git~1 is the short name of .git on some file systems
-	{".agents"}, {".config", "lashd"}, {".local", "share", "lashd"}, // of lashd
+	{".agents"}, {".claude"}, {".config", "lashd"}, {".local", "share", "lashd"}, // of lashd
 	{".vscode"}, {".idea"}, {".gitmodules"}, {".mcp.json"}, {".envrc"}, {".ssh"},
 	{".bashrc"}, {".bash_profile"}, {".bash_login"}, {".bash_logout"}, {".bash_aliases"}, {".profile"}, {".inputrc"},
 	{".zshrc"}, {".zshenv"}, {".zprofile"}, {".zlogin"}, {".zlogout"}, {".kshrc"}, {".mkshrc"}, {".cshrc"}, {".tcshrc"}, {".login"}, {".logout"},

@@ -1,5 +1,5 @@
 // Package rulebook keeps the approval rules that belong to no session: those of the user in config.toml, and those of a workspace in
-// the store and in its file .agents/rules.toml. The engine asks it for the compiled rules of a directory before it judges a call.
+// the store and in its file .agents/rules.toml, and those of layouts of other agents. The engine asks it for the compiled rules of a directory before it judges a call.
 //
 // A Book is safe for concurrent use. It notices changes of both files by itself, and the engine reports commits to the store.
 package rulebook
@@ -27,6 +27,21 @@ type UserRules interface {
 	Add(protocol.ApprovalRule) error
 	// Remove removes a rule from the file and keeps everything else in it.
 	Remove(protocol.ApprovalRule) error
+}
+
+// LayoutRules are the rules of layouts of other agents, such as the settings of Claude Code. A UserRules may implement it, too.
+type LayoutRules interface {
+	// LayoutRules returns the rules that apply in a directory. It is called for every call of a tool, and returns the same lists
+	// until they change.
+	LayoutRules(cwd string) []Layout
+}
+
+// Layout has the rules of one layout. They only ask or deny.
+type Layout struct {
+	Dir   string // relative paths begin in it
+	Name  string // where the rules are kept, such as .claude/settings.json
+	Level protocol.RuleLevel
+	Rules []protocol.ApprovalRule
 }
 
 // Store is the part of the store that has the rules of workspaces.
@@ -129,7 +144,18 @@ func (b *Book) For(cwd, owner string, own []protocol.ApprovalRule) []*approval.R
 		rules, _, _ := b.user.Rules()
 		all = append(all, b.compileLocked(cwd, protocol.LevelUser, "the user", rules))
 	}
+	for _, l := range b.layouts(cwd) {
+		all = append(all, b.compileLocked(l.Dir, l.Level, l.Name, l.Rules))
+	}
 	return slices.DeleteFunc(all, func(rs *approval.Rules) bool { return rs == nil })
+}
+
+// layouts returns the rules of layouts in a directory.
+func (b *Book) layouts(cwd string) []Layout {
+	if from, ok := b.user.(LayoutRules); ok && cwd != "" {
+		return from.LayoutRules(cwd)
+	}
+	return nil
 }
 
 // compileLocked returns the compiled form of a list, from memory if its paths lead where they led.

@@ -55,6 +55,11 @@ func (b *Book) List(ctx context.Context, cwd string) (all []protocol.ListedRule,
 	for _, r := range f.rules {
 		all = append(all, protocol.ListedRule{Level: protocol.LevelWorkspace, Rule: r, From: Name})
 	}
+	for _, l := range b.layouts(cwd) {
+		for _, r := range l.Rules {
+			all = append(all, protocol.ListedRule{Level: l.Level, Rule: r, From: l.Name})
+		}
+	}
 	return all, append(problems, f.problems...), nil
 }
 

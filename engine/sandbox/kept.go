@@ -11,7 +11,7 @@ import (
 
 // keptFiles are files and directories of a workspace from which editors, shells and lashd start programs.
 var keptFiles = []string{
-	".agents", ".vscode", ".idea", ".mcp.json", ".envrc", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv",
+	".agents", ".claude", ".vscode", ".idea", ".mcp.json", ".envrc", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv",
 	".zprofile", ".zlogin", ".gitconfig", ".config/git", ".config/fish", ".config/systemd", ".config/autostart", ".config/lashd",
 }
 

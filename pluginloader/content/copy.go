@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"lashd/internal/pathresolve"
+	"lashd/pluginloader/layout"
 	"lashd/pluginloader/manifest"
 )
 
@@ -24,10 +25,11 @@ type copier struct {
 	to      *os.Root
 	entries int   // counted against manifest.MaxEntries
 	bytes   int64 // counted against manifest.MaxContents
+	only    layout.Selection
 }
 
-// copyTree copies the directory from to the new directory to. A failed copy leaves a partial tree.
-func copyTree(ctx context.Context, from, to string) error {
+// copyTree copies the directory from, or the selected part of it, to the new directory to. A failed copy leaves a partial tree.
+func copyTree(ctx context.Context, from, to string, only layout.Selection) error {
 	source, err := os.OpenRoot(from + string(filepath.Separator) + ".") // the dot makes this fail for a pipe, which would block
 	if err != nil {
 		return err
@@ -41,7 +43,7 @@ func copyTree(ctx context.Context, from, to string) error {
 		return err
 	}
 	defer target.Close()
-	c := copier{from: source, to: target}
+	c := copier{from: source, to: target, only: only}
 	return c.directory(ctx, ".", 0)
 }
 
@@ -50,7 +52,11 @@ func (c *copier) directory(ctx context.Context, name string, depth int) error {
 	if depth > manifest.MaxDepth {
 		return fmt.Errorf("%s: there are more than %d directories inside one another", name, manifest.MaxDepth)
 	}
-	names, err := c.list(ctx, name)
+	names, some := c.only.Children(name)
+	var err error
+	if !some {
+		names, err = c.list(ctx, name)
+	}
 	if err != nil {
 		return err
 	}
@@ -83,6 +89,9 @@ func (c *copier) list(ctx context.Context, name string) ([]string, error) {
 // entry copies a file, link or directory and rejects everything else, such as devices and pipes.
 func (c *copier) entry(ctx context.Context, name string, depth int) error {
 	info, err := c.from.Lstat(name)
+	if c.only != nil && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lashd/pluginloader/layout"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/watch"
 	"lashd/rpc/protocol"
@@ -27,43 +29,52 @@ const (
 //
 // Links are copied as links and must lead to something inside the directory. Hard links are copied
 // as separate files. The caller closes the copy.
-func (s *Store) Put(ctx context.Context, dir string) (Copy, error) { return s.PutFrom(ctx, "", dir) }
+func (s *Store) Put(ctx context.Context, dir string) (Copy, error) {
+	return s.PutFrom(ctx, Source{Dir: dir})
+}
 
-// PutFrom is Put for a plugin of a workspace, which needs approval. Its digest also covers files
-// outside the plugin that its commands name.
-func (s *Store) PutFrom(ctx context.Context, workspace, dir string) (Copy, error) {
-	c, err := s.put(ctx, workspace, dir)
+// Source is where a plugin comes from.
+type Source struct {
+	Workspace string // of a plugin that needs approval; empty: a plugin of the user
+	Dir       string
+	Only      layout.Selection // the part of the directory that belongs to the plugin; nil: all
+	Name      string           // name of the copy's directory until the plugin is read; empty: that of Dir
+}
+
+// PutFrom is Put for any source. The digest of a plugin of a workspace also covers files outside the plugin that its commands name.
+func (s *Store) PutFrom(ctx context.Context, from Source) (Copy, error) {
+	c, err := s.put(ctx, from)
 	if err != nil {
-		return Copy{}, fmt.Errorf("copy plugin %s: %w", dir, err)
+		return Copy{}, fmt.Errorf("copy plugin %s: %w", from.Dir, err)
 	}
 	return c, nil
 }
 
 // put stages a copy, and publishes it unless the store has one with the same digest.
-func (s *Store) put(ctx context.Context, workspace, dir string) (Copy, error) {
+func (s *Store) put(ctx context.Context, from Source) (Copy, error) {
 	staged, err := os.MkdirTemp(s.dir, unfinished)
 	if err != nil {
 		return Copy{}, err
 	}
 	defer func() { _ = Remove(staged) }() // after publish, nothing is left; NewStore removes the rest if this fails
-	c, err := s.stage(ctx, workspace, dir, staged)
+	c, err := s.stage(ctx, from, staged)
 	if err != nil {
 		return Copy{}, err
 	}
 	return s.settle(ctx, staged, c)
 }
 
-// Examine reads the plugin in dir like PutFrom, so the results belong to one consistent state, but
+// Examine reads a plugin like PutFrom, so the results belong to one consistent state, but
 // keeps no copy.
-func (s *Store) Examine(ctx context.Context, workspace, dir string) (p *manifest.Plugin, b manifest.Beyond, d protocol.Digest, err error) {
+func (s *Store) Examine(ctx context.Context, from Source) (p *manifest.Plugin, b manifest.Beyond, d protocol.Digest, err error) {
 	staged, err := os.MkdirTemp(s.dir, unfinished)
 	if err != nil {
 		return nil, b, "", err
 	}
 	defer func() { _ = Remove(staged) }() // if this fails, NewStore removes it
-	c, err := s.stage(ctx, workspace, dir, staged)
+	c, err := s.stage(ctx, from, staged)
 	if err != nil {
-		return nil, b, "", fmt.Errorf("read plugin %s: %w", dir, err)
+		return nil, b, "", fmt.Errorf("read plugin %s: %w", from.Dir, err)
 	}
 	return c.Plugin, c.Beyond, c.Digest, nil
 }
@@ -85,12 +96,12 @@ func (s *Store) settle(ctx context.Context, staged string, c Copy) (Copy, error)
 // stage makes an unpublished copy in the directory staged: copy the files, find out what the plugin
 // uses outside them, record that, and compute the digest of the copy. The digest is that of the
 // copied bytes, not of the original, which may have changed by now.
-func (s *Store) stage(ctx context.Context, workspace, dir, staged string) (Copy, error) {
-	at := filepath.Join(staged, filepath.Base(dir))
-	if err := s.settled(ctx, dir, at); err != nil {
+func (s *Store) stage(ctx context.Context, from Source, staged string) (Copy, error) {
+	at := filepath.Join(staged, cmp.Or(from.Name, filepath.Base(from.Dir)))
+	if err := s.settled(ctx, from, at); err != nil {
 		return Copy{}, err
 	}
-	b, err := s.beyond(ctx, workspace, at)
+	b, err := s.beyond(ctx, from.Workspace, at)
 	if err != nil {
 		return Copy{}, err
 	}
@@ -107,14 +118,14 @@ func (s *Store) stage(ctx context.Context, workspace, dir, staged string) (Copy,
 
 // settled copies a directory until it has not changed during the copy. It compares signatures
 // before and after, and gives up after several attempts with ErrChanging.
-func (s *Store) settled(ctx context.Context, dir, to string) error {
+func (s *Store) settled(ctx context.Context, from Source, to string) error {
 	for range tries {
-		before, err := watch.Signature(dir)
+		before, err := watch.Signature(from.Dir, from.Only)
 		if err != nil {
 			return err
 		}
-		err = copyTree(ctx, dir, to)
-		if after, _ := watch.Signature(dir); after == before || ctx.Err() != nil {
+		err = copyTree(ctx, from.Dir, to, from.Only)
+		if after, _ := watch.Signature(from.Dir, from.Only); after == before || ctx.Err() != nil {
 			return err
 		}
 		if err := Remove(to); err != nil {

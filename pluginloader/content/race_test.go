@@ -98,7 +98,7 @@ func TestWhatHasTheApprovedDigestIsWhatWasApproved(t *testing.T) {
 
 // copied copies a directory, and gives the digest of the copy if there is one.
 func copied(t *testing.T, from, to string) protocol.Digest {
-	if err := copyTree(t.Context(), from, to); err != nil {
+	if err := copyTree(t.Context(), from, to, nil); err != nil {
 		return ""
 	}
 	root, err := os.OpenRoot(to)

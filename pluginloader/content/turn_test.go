@@ -74,8 +74,8 @@ func TestDirectoriesThatTurnHostileMeanwhile(t *testing.T) {
 				to := filepath.Join(home, "copy")
 				done := make(chan error, 1)
 				go func() {
-					_, _ = watch.Signature(dir)
-					done <- copyTree(t.Context(), dir, to)
+					_, _ = watch.Signature(dir, nil)
+					done <- copyTree(t.Context(), dir, to, nil)
 				}()
 				select {
 				case <-done:
@@ -127,7 +127,7 @@ func TestNoMoreIsCopiedThanAPluginMayBe(t *testing.T) {
 			if err := c.make(dir); err != nil {
 				t.Fatal(err)
 			}
-			if err := copyTree(t.Context(), dir, filepath.Join(t.TempDir(), "copy")); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := copyTree(t.Context(), dir, filepath.Join(t.TempDir(), "copy"), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"lashd/pluginloader/layout"
 	"lashd/rpc/protocol"
 )
 
@@ -35,7 +36,12 @@ const (
 // beyond the limits, and a change during the read. The digest does not cover later changes. To run
 // approved code, copy the directory first and compute the digest of the copy.
 func Digest(ctx context.Context, root *os.Root, b Beyond) (protocol.Digest, error) {
-	d := digester{root: root, sum: sha256.New()}
+	return DigestOnly(ctx, root, b, nil)
+}
+
+// DigestOnly is Digest for the selected part of a directory. A directory with only that part has the same digest.
+func DigestOnly(ctx context.Context, root *os.Root, b Beyond, only layout.Selection) (protocol.Digest, error) {
+	d := digester{root: root, sum: sha256.New(), only: only}
 	d.record("lash plugin", "1")
 	if err := d.directory(ctx, ".", 0); err != nil {
 		return "", err
@@ -50,6 +56,7 @@ type digester struct {
 	sum     hash.Hash
 	entries int   // counted against MaxEntries
 	bytes   int64 // counted against MaxContents
+	only    layout.Selection
 }
 
 // record adds fields with their lengths, so that different fields never give the same bytes.
@@ -70,6 +77,10 @@ func (d *digester) directory(ctx context.Context, name string, depth int) error 
 	if depth > MaxDepth {
 		return fmt.Errorf("%s: there are more than %d directories inside one another", name, MaxDepth)
 	}
+	if names, some := d.only.Children(name); some {
+		d.record("directory", name, fs.FileMode(0).String())
+		return d.all(ctx, name, names, depth)
+	}
 	dir, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a pipe would block
 	if err != nil {
 		return err
@@ -84,12 +95,20 @@ func (d *digester) directory(ctx context.Context, name string, depth int) error 
 		return err
 	}
 	d.record("directory", name, mode(before))
-	for _, e := range entries {
-		if err := d.entry(ctx, path.Join(name, e), depth); err != nil {
+	if err := d.all(ctx, name, entries, depth); err != nil {
+		return err
+	}
+	return unchanged(dir, before, name)
+}
+
+// all adds entries of a directory.
+func (d *digester) all(ctx context.Context, dir string, names []string, depth int) error {
+	for _, name := range names {
+		if err := d.entry(ctx, path.Join(dir, name), depth); err != nil {
 			return err
 		}
 	}
-	return unchanged(dir, before, name)
+	return nil
 }
 
 // unchanged returns an error if an open file or directory has changed since before.
@@ -123,6 +142,9 @@ func (d *digester) list(ctx context.Context, dir *os.File) ([]string, error) {
 // entry adds a file, link or directory and rejects everything else.
 func (d *digester) entry(ctx context.Context, name string, depth int) error {
 	info, err := d.root.Lstat(name)
+	if d.only != nil && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

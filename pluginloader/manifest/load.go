@@ -13,6 +13,7 @@ import (
 
 	"lashd/internal/strictjson"
 	"lashd/pluginloader/layout"
+	"lashd/rpc/protocol"
 )
 
 // Plugin is everything that a plugin's directory contributes, from all its files, with defaults
@@ -26,6 +27,10 @@ type Plugin struct {
 	// CommandHooks come from hooks files and run as commands. Hooks of the process are in
 	// Contributions.
 	CommandHooks []CommandHook `json:"commandHooks,omitempty"`
+	// Layout is set for a layout of other agents in the home directory or in a workspace.
+	Layout bool `json:"layout,omitempty"`
+	// Rules are permissions in the settings of a layout. They ask or deny.
+	Rules []protocol.ApprovalRule `json:"rules,omitempty"`
 	// Skills, Commands and Agents come from Markdown files.
 	Skills   []*layout.Prompt `json:"skills,omitempty"`
 	Commands []*layout.Prompt `json:"commands,omitempty"`
@@ -57,13 +62,18 @@ type loading struct {
 	found  Problems        // problems so far
 
 	unserved map[layout.Unserved][]string // files with fields that have no effect
+	noLinks  bool                         // links are left out
+	disabled []string                     // servers that settings switch off
 }
 
 // Load reads the plugin in a directory. Without a manifest, a directory with hooks, MCP servers, skills, commands or agents
-// of other agents is a plugin too, and has the directory's name. The error is a Problems with all
+// of other agents is a plugin too, and has the directory's name. The copy of a layout is read by LoadLayout. The error is a Problems with all
 // mistakes of all files. A file that another file refers to is checked only if the reference is valid.
 func Load(root *os.Root) (*Plugin, error) {
 	l := newLoading(root)
+	if name := path.Base(strings.ReplaceAll(root.Name(), `\`, "/")); l.isLayout(name) {
+		return LoadLayout(root, name)
+	}
 	l.manifest()
 	l.hooks(hooksPath, true)
 	l.servers(serversPath, true)

@@ -134,16 +134,22 @@ func (l *loading) names(dir string, optional bool) []string {
 		l.fail(dir, "%v", err)
 	}
 	slices.Sort(names)
-	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") })
+	return slices.DeleteFunc(names, func(name string) bool {
+		return strings.HasPrefix(name, ".") || l.noLinks && !l.exists(path.Join(dir, name))
+	})
 }
 
-// exists reports whether the plugin has a file.
+// exists reports whether the plugin has a file or directory.
 func (l *loading) exists(name string) bool {
+	if l.noLinks {
+		info, err := l.root.Lstat(name)
+		return err == nil && info.Mode().Type() != fs.ModeSymlink
+	}
 	_, err := l.root.Stat(name)
 	return err == nil
 }
 
-// paths reads a field of other agents that names files or directories with Markdown files. What cannot be used has a warning.
+// paths reads a field of other agents that names files or directories with Markdown files. A path that lashd cannot use has a warning.
 func (l *loading) paths(file string, data []byte, field string, raw json.RawMessage, open func(string, bool)) {
 	if len(raw) == 0 {
 		return

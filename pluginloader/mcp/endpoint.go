@@ -128,6 +128,9 @@ func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 		e.Dir, e.Digest, env.Root, env.Data = root, in.config.Digest, root, in.config.Data
 		e.root, e.data = root, in.config.Data
 	}
+	if in.config.Dir != "" {
+		e.Dir = in.config.Dir
+	}
 	e.sets = map[string]bool{}
 	for name := range set {
 		e.sets[name] = true
@@ -167,6 +170,9 @@ func (f *filling) put(text string) string {
 
 // get returns a variable of the environment if it is in PassEnv, and so approved.
 func (f *filling) get(name string) (string, bool) {
+	if name == "CLAUDE_PROJECT_DIR" && f.config.Dir != "" {
+		return f.config.Dir, true
+	}
 	if !slices.Contains(f.pass, name) {
 		return "", false
 	}

@@ -27,7 +27,8 @@ type Config struct {
 	Output   *child.Log         // log for the servers' output; nil: a new one
 	// Workspace is set for a plugin of a workspace. The user's configuration then has no settings for its servers.
 	Workspace bool
-	Literal   bool // no variables are replaced, and values of env and headers are secret, because a client sent them
+	Dir       string // directory in which the servers run; empty: that of the plugin or the home directory
+	Literal   bool   // no variables are replaced, and values of env and headers are secret, because a client sent them
 
 	// Changed is called when the plugin's tools differ from those after Start, so that sessions
 	// fetch them again. It may be called on several goroutines at once. May be nil.

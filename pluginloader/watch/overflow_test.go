@@ -77,7 +77,7 @@ func TestWithoutEventsEverythingIsPolled(t *testing.T) {
 // A path that leads to nothing must not be mistaken for its parent directory.
 func TestNoPathIsNoDirectory(t *testing.T) {
 	t.Run("reliability/P13 a path that leads to nothing", func(t *testing.T) {
-		if s, err := Signature(""); err == nil {
+		if s, err := Signature("", nil); err == nil {
 			t.Errorf("it has the signature %s", s)
 		}
 		if entries, _, err := list("", 10); err == nil {

@@ -15,14 +15,15 @@ import (
 	"time"
 
 	"lashd/internal/pathresolve"
+	"lashd/pluginloader/layout"
 )
 
 // Signature returns a fingerprint of a directory tree: names, sizes, times, modes and link targets,
 // but not file contents. While it stays the same, nothing has changed. If something changed just
 // now, the result is unique, because the next change might not show. Links are not followed. A
-// directory that is too large for a plugin is an error.
-func Signature(dir string) (string, error) {
-	m, err := Measure(dir, maxEntries)
+// directory that is too large for a plugin is an error. only selects a part of the directory; nil: all.
+func Signature(dir string, only layout.Selection) (string, error) {
+	m, err := Measure(dir, maxEntries, only)
 	return m.Signature, err
 }
 
@@ -35,13 +36,13 @@ type Measured struct {
 
 // Measure returns the signature and size of a directory. A directory with more than limit entries
 // is an error; the result then has the counts so far.
-func Measure(dir string, limit int) (Measured, error) {
+func Measure(dir string, limit int, only layout.Selection) (Measured, error) {
 	r, err := os.OpenRoot(itself(dir))
 	if err != nil {
 		return Measured{}, err
 	}
 	defer r.Close()
-	s := signer{root: r, sum: sha256.New(), now: time.Now(), limit: min(limit, maxEntries)}
+	s := signer{root: r, sum: sha256.New(), now: time.Now(), limit: min(limit, maxEntries), only: only}
 	err = s.directory(".", 0)
 	m := Measured{Entries: s.entries, Bytes: s.bytes}
 	if err == nil {
@@ -56,6 +57,7 @@ type signer struct {
 	sum     hash.Hash
 	now     time.Time // time at the start, to decide which stamps are hot
 	limit   int       // entries
+	only    layout.Selection
 	entries int
 	bytes   int64
 	hot     bool // a file changed too recently for its stamp to show the next change
@@ -78,8 +80,11 @@ func (s *signer) directory(name string, depth int) error {
 	if err != nil {
 		return err
 	}
-	s.record(name, "", info)
-	entries, err := s.list(name)
+	entries, some := s.only.Children(name)
+	if !some {
+		s.record(name, "", info)
+		entries, err = s.list(name)
+	}
 	if err != nil {
 		return err
 	}
@@ -119,8 +124,8 @@ func (s *signer) entry(name string, depth int) error {
 	if err == nil && info.Mode().Type() == fs.ModeSymlink {
 		to, err = s.root.Readlink(name)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // removed after it was listed
-		s.hot, err = true, nil
+	if errors.Is(err, fs.ErrNotExist) { // removed after it was listed, or not there
+		s.hot, err = s.hot || s.only == nil, nil
 	}
 	if err == nil && info != nil {
 		s.record(name, to, info)
@@ -158,7 +163,7 @@ func (l Limits) signPlugins(sum io.Writer, dir string, b Bounds) {
 		var m Measured
 		real, err := pathresolve.Existing(filepath.Join(dir, e.Name()))
 		if limit := min(left, l.Entries); err == nil && !b.outside(real) && limit > 0 {
-			m, err = Measure(real, limit)
+			m, err = Measure(real, limit, nil)
 			if b.Entries > 0 { // without bounds there is no total, so that one large plugin cannot hide the others
 				left -= min(m.Entries, limit)
 			}

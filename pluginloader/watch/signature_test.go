@@ -15,7 +15,7 @@ import (
 
 func signature(t *testing.T, dir string) string {
 	t.Helper()
-	s, err := watch.Signature(dir)
+	s, err := watch.Signature(dir, nil)
 	check(t, err)
 	return s
 }
@@ -106,7 +106,7 @@ func TestDirectoriesWithoutSignature(t *testing.T) {
 			dir := filepath.Join(realDir(t), "p")
 			check(t, os.Mkdir(dir, 0o755))
 			c.make(t, dir)
-			if _, err := watch.Signature(dir); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := watch.Signature(dir, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})

@@ -19,7 +19,7 @@ type ListedRule struct {
 	ID    string       `json:"ruleId,omitempty"` // for rule/remove; absent: only the file can be changed
 	Level RuleLevel    `json:"level"`
 	Rule  ApprovalRule `json:"rule"`
-	From  string       `json:"from"`            // config.toml, .agents/rules.toml, lashd for a stored rule of the workspace, settings for those of a session, or answer
+	From  string       `json:"from"`            // config.toml, .agents/rules.toml, .claude/settings.json, lashd for a stored rule of the workspace, settings for those of a session, or answer
 	Exact bool         `json:"exact,omitempty"` // an answer for exactly one call of the rule's tool, with the arguments of that call
 	By    string       `json:"by,omitempty"`    // client that answered
 }

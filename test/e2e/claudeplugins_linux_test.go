@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,6 +42,16 @@ func (w *world) lash(args ...string) string {
 		w.t.Fatalf("lash %q: %v\n%s", args, err, out)
 	}
 	return string(out)
+}
+
+// denied runs lash run, in whose turn a call is denied.
+func (w *world) denied(input string) {
+	w.t.Helper()
+	cmd := w.command("run", input)
+	cmd.Dir, cmd.Stderr = w.work, nil
+	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 3 {
+		w.t.Fatalf("lash run: %v, want the exit code 3\n%s", err, out)
+	}
 }
 
 // contains fails the test unless a text has all parts.
@@ -102,5 +115,149 @@ func TestClaudePlugins(t *testing.T) {
 		contains(t, all[1], "Run `sh "+dir+"/scripts/fields.sh FILE`")
 		contains(t, all[len(all)-1], "fields of tax.pdf: surname, town")
 		contains(t, out, "Done.")
+	})
+	t.Run("part13/5 servers of a plugin and of the project's .mcp.json have tools", func(t *testing.T) {
+		_, err := exec.LookPath("python3")
+		skip.Unless(t, "PYTHON", err == nil, "there is no python3")
+		w := newWorld(t, "allow", step(uses("mcp__clock__time", struct{}{})), step(says("Done.")), step(uses("mcp__clock__time", struct{}{})), step(says("Done.")))
+		w.claudePlugin("clock-server")
+		d := w.serve()
+		w.lash("run", "what time is it")
+		contains(t, w.bodies()[1], "noon in clock-server")
+		d.stop()
+		if err := os.RemoveAll(filepath.Join(w.plugins(), "clock-server")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(w.work, os.DirFS("testdata/claude/project")); err != nil {
+			t.Fatal(err)
+		}
+		d = w.serve()
+		defer d.stop()
+		p := w.dial("")
+		read := ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginParams{Name: "project", Cwd: w.work})
+		if got := fmt.Sprint(read.Reach.Files); !strings.Contains(got, "clock.py") {
+			t.Errorf("approval does not cover the program of the server: %s", got)
+		}
+		w.lash("plugin", "trust", "project", "--digest", string(read.Digest))
+		w.lash("run", "what time is it")
+		contains(t, w.bodies()[3], "noon in work")
+	})
+}
+
+// project copies the project of testdata/claude into the workspace.
+func (h *home) project() {
+	h.t.Helper()
+	if err := os.CopyFS(h.work, os.DirFS("testdata/claude/project")); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(h.work, ".mcp.json")); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// commandNames are the slash commands of a session in the workspace.
+func (p *peer) commandNames(id protocol.SessionID) (names []string) {
+	for _, c := range ask[protocol.CommandListResult](p, "command/list", protocol.SessionParams{SessionID: id}).Data {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// inWork is a plugin as plugin/list reports it for the workspace.
+func (p *peer) inWork(w *world, name string) (found protocol.PluginInfo) {
+	for _, info := range ask[protocol.PluginListResult](p, "plugin/list", protocol.PluginListParams{Cwd: w.work}).Data {
+		if info.Name == name {
+			found = info
+		}
+	}
+	return found
+}
+
+func TestClaudeLayouts(t *testing.T) {
+	t.Run("part13/5 the layout of a workspace is inert until it is trusted, and again after a change", func(t *testing.T) {
+		w := newWorld(t, "allow", step(shell("echo forbidden > ran")), step(says("Done.")), step(shell("echo forbidden")), step(says("Denied.")), step(shell("git push origin")), step(says("Denied.")))
+		w.project()
+		d := w.serve()
+		defer d.stop()
+		p := w.dial("")
+		id := p.session(w.home)
+		if got := p.commandNames(id); len(got) != 0 {
+			t.Errorf("without trust there are the commands %q", got)
+		}
+		w.lash("run", "go")
+		if w.size("ran") == 0 {
+			t.Error("a hook of a layout that nobody trusted denied a command")
+		}
+		info := p.inWork(w, "project")
+		if info.Status != protocol.PluginUntrusted || info.Dir != w.work {
+			t.Fatalf("the layout is %+v", info)
+		}
+		read := ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginParams{Name: "project", Cwd: w.work})
+		var what []string
+		for _, c := range read.Contributes {
+			what = append(what, c.Kind+" "+c.Name)
+		}
+		contains(t, strings.Join(what, "\n"), "hook PreToolUse", "rule deny path .env", "rule deny command git push", "rule ask command git commit", "rule deny host example.com", "skill changelog", "command fix-issue")
+		if len(read.Reach.Files) == 0 || filepath.Base(read.Reach.Files[0].Path) != "guard.sh" {
+			t.Errorf("approval does not cover the program of the hook: %+v", read.Reach)
+		}
+		w.lash("plugin", "trust", "project", "--digest", string(read.Digest))
+		if got := strings.Join(p.commandNames(id), " "); got != "changelog fix-issue" {
+			t.Errorf("with trust there are the commands %q", got)
+		}
+		w.denied("/fix-issue 7")
+		all := w.bodies()
+		contains(t, all[2], "Fix issue 7.", "- changelog: Write an entry of the changelog")
+		contains(t, all[3], "the guard of the project denies this")
+		w.denied("go")
+		all = w.bodies()
+		contains(t, all[5], "the approval settings of this session deny the call")
+		contains(t, w.lash("rules", "test", "git push"), "The rule `deny command git push` of .claude/settings.json decides.")
+		contains(t, w.lash("rules", "list"), ".claude/settings.json")
+
+		w.file(filepath.Join(w.work, ".claude", "commands", "more.md"), "More.")
+		eventually(t, "the change is noticed", func() error {
+			if info := p.inWork(w, "project"); info.Status != protocol.PluginModified {
+				return errors.New(string(info.Status))
+			}
+			return nil
+		})
+		if got := strings.Join(p.commandNames(id), " "); got != "changelog fix-issue" {
+			t.Errorf("after a change there are the commands %q", got)
+		}
+		w.file(filepath.Join(w.work, "code.go"), "package a")
+		if info := p.inWork(w, "project"); len(info.Problems) > 0 && strings.Contains(info.Problems[0].Message, "code.go") {
+			t.Errorf("other files of the workspace count: %+v", info)
+		}
+	})
+	t.Run("part13/5 the layout in the home directory needs no trust, and follows changes", func(t *testing.T) {
+		w := newWorld(t, "ask", step(says("Done.")))
+		w.file(filepath.Join(w.user, ".claude", "commands", "mine.md"), "Mine: $ARGUMENTS")
+		w.file(filepath.Join(w.user, ".claude", "projects", "x.jsonl"), "not ours")
+		w.file(filepath.Join(w.user, ".claude", "settings.json"), `{"permissions":{"deny":["Bash(git push:*)"]},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"touch \"$HOME/stopped\""}]}]}}`)
+		d := w.serve()
+		defer d.stop()
+		p := w.dial("")
+		id := p.session(w.home)
+		if got := strings.Join(p.commandNames(id), " "); got != "mine" {
+			t.Errorf("the commands are %q", got)
+		}
+		w.lash("run", "/mine all of it")
+		contains(t, w.bodies()[0], "Mine: all of it")
+		if _, err := os.Stat(filepath.Join(w.user, "stopped")); err != nil {
+			t.Errorf("the hook in the settings did not run: %v", err)
+		}
+		contains(t, w.lash("rules", "test", "git push"), "Decision:  deny", "The rule `deny command git push` of ~/.claude/settings.json decides.")
+		w.file(filepath.Join(w.user, ".agents", "skills", "notes", "SKILL.md"), "---\ndescription: Take notes\n---\nWrite.")
+		eventually(t, "a new skill appears", func() error {
+			if got := strings.Join(p.commandNames(p.session(w.home)), " "); got != "mine notes" {
+				return errors.New(got)
+			}
+			return nil
+		})
+		copies, _ := filepath.Glob(filepath.Join(w.dir, "plugins", "copies", "*", "home", ".claude", "projects"))
+		if len(copies) > 0 {
+			t.Errorf("other files of .claude were copied: %q", copies)
+		}
 	})
 }

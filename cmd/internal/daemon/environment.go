@@ -117,3 +117,13 @@ func UserPlugins() (dirs []string) {
 	}
 	return dirs
 }
+
+// UserLayout returns the directory with the skills, commands, agents and settings of
+// the user for other agents, in .claude and .agents; empty: it is unknown.
+func UserLayout() string {
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return dir
+}

@@ -183,7 +183,7 @@ func (e *server) runEngine(ctx context.Context, stop func(), store *persistence.
 	}
 	eng := engine.New(engine.Config{
 		Store: store, Plugins: loader, Servers: servers{loader}, Models: models, Keys: keys.Memory, Log: e.Log, Trace: trace, StateDir: e.Home,
-		Environ: capture.Environment(cfg.Environ(os.Environ())), Nonce: nonce, Sandbox: e.sandboxes(cfg), Idle: cfg.ParkAfter.Duration, UserRules: config.NewLiveRules(e.Home), FileLimits: cfg.Undo.Limits(), DenyURLs: cfg.DenyURLs,
+		Environ: capture.Environment(cfg.Environ(os.Environ())), Nonce: nonce, Sandbox: e.sandboxes(cfg), Idle: cfg.ParkAfter.Duration, UserRules: rules{config.NewLiveRules(e.Home), loader}, FileLimits: cfg.Undo.Limits(), DenyURLs: cfg.DenyURLs,
 		Defaults: protocol.Config{
 			Driver: cmp.Or(cfg.Driver, standard.ID), Budget: protocol.Budget{Iterations: 100},
 			Approval: protocol.ApprovalConfig{Mode: cfg.Approval, Sandbox: cfg.Sandbox}, Options: options,

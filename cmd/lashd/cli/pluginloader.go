@@ -11,6 +11,7 @@ import (
 	"lashd/engine/clientserver"
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
+	"lashd/engine/rulebook"
 	"lashd/persistence"
 	"lashd/pluginloader"
 	"lashd/rpc/protocol"
@@ -26,7 +27,7 @@ func (e *server) loader(store *persistence.Store, base *plugin.Host, cfg config.
 	}
 	var eng *engine.Engine
 	return pluginloader.New(pluginloader.Config{
-		Base: base, Driver: standard.ID, User: daemon.UserPlugins(), Home: e.Home, Environ: cfg.Environ(os.Environ()), Nonce: nonce, Version: daemon.Version,
+		Base: base, Driver: standard.ID, User: daemon.UserPlugins(), Layout: daemon.UserLayout(), Home: e.Home, Environ: cfg.Environ(os.Environ()), Nonce: nonce, Version: daemon.Version,
 		Options: options, Limits: cfg.PluginLimits.Limits(), Sandbox: cfg.PluginBoxes, Replace: cfg.Replace, Memory: store, Log: e.Log,
 		Servers:      pluginloader.ServerConfig{Places: e.sandboxes(cfg), Default: cmp.Or(cfg.Sandbox, protocol.SandboxWorkspace), Settings: cfg.ServerSandboxes()},
 		News:         func(event protocol.ServerEvent) { eng.PluginChanged(event) },
@@ -34,6 +35,12 @@ func (e *server) loader(store *persistence.Store, base *plugin.Host, cfg config.
 		Revoked:      func(ctx context.Context) { eng.PluginsRevoked(ctx) },
 		Running:      func() (protocol.TurnID, bool) { return eng.Running() },
 	}), func(its *engine.Engine) { eng = its }, nil
+}
+
+// rules are the rules of config.toml, together with those of layouts of other agents. It implements rulebook.LayoutRules.
+type rules struct {
+	rulebook.UserRules
+	*pluginloader.Loader
 }
 
 // servers connects the MCP servers that clients add to sessions. It adapts the

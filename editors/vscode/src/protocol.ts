@@ -1202,7 +1202,7 @@ export interface ListedRule {
   ruleId?: string;
   level: RuleLevel;
   rule: ApprovalRule;
-  /** config.toml, .agents/rules.toml, lashd for a stored rule of the workspace, settings for those of a session, or answer */
+  /** config.toml, .agents/rules.toml, .claude/settings.json, lashd for a stored rule of the workspace, settings for those of a session, or answer */
   from: string;
   /** an answer for exactly one call of the rule's tool, with the arguments of that call */
   exact?: boolean;

@@ -1,0 +1,109 @@
+package manifest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lashd/pluginloader/layout"
+	"lashd/pluginloader/manifest"
+)
+
+// layoutOf reads files as the layout of a workspace.
+func layoutOf(t *testing.T, f files) (*manifest.Plugin, error) {
+	t.Helper()
+	return manifest.LoadLayout(f.root(t), layout.ProjectName)
+}
+
+func TestSettingsOfALayout(t *testing.T) {
+	t.Run("part13/5 permissions become rules that ask or deny", func(t *testing.T) {
+		p, err := layoutOf(t, files{".claude/settings.json": `{"permissions":{
+			"allow": ["Bash(npm test)"], "defaultMode": "acceptEdits",
+			"deny": ["Bash", "Bash(git push:*)", "Bash(rm *)", "Bash(curl https://*)", "Read(./.env)", "Read(.env)", "Read(~/.ssh/**)", "Read(//etc/passwd)", "Edit(/src/**)", "WebFetch(domain:a.example)", "WebFetch"],
+			"ask": ["mcp__db", "mcp__db__query", "mcp__db__*", "Read", "Unknown"]}, "model": "opus"}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range p.Rules {
+			got = append(got, r.String())
+		}
+		want := []string{
+			"deny tool shell", "deny tool start_command", "deny tool start_monitor", "deny tool write_stdin", "deny tool read_output", "deny tool stop_command",
+			"deny command git push", "deny command rm", "deny command curl https://", "deny path .env", "deny path **/.env", "deny path ~/.ssh/**", "deny path /etc/passwd",
+			"deny tool write path src/**", "deny tool edit path src/**", "deny tool patch path src/**", "deny host a.example",
+			"ask tool mcp__db__*", "ask tool mcp__db__query", "ask tool mcp__db__*", "ask tool read", "ask tool Unknown",
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff(strings.Join([]string{
+			`.claude/settings.json: warning: the permission "WebFetch" is about no tool of lashd`,
+			`.claude/settings.json: warning: these have no effect in lashd: "model", "permissions.allow", "permissions.defaultMode"`,
+		}, "\n"), p.Warnings.Error()); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("part13/5 both settings files and the servers count, except those that are switched off", func(t *testing.T) {
+		p, err := layoutOf(t, files{
+			".claude/settings.json":       `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"one"}]}]}}`,
+			".claude/settings.local.json": `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"two"}]}]},"disabledMcpjsonServers":["b"]}`,
+			".mcp.json":                   `{"mcpServers":{"a":{"command":"x"},"b":{"command":"y"}}}`,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.CommandHooks) != 2 || p.CommandHooks[1].Command != "two" || len(p.MCPServers) != 1 || p.MCPServers["a"].Command != "x" {
+			t.Errorf("%+v, %+v", p.CommandHooks, p.MCPServers)
+		}
+	})
+	t.Run("part13/5 a mistake in settings is reported with its place, and settings can switch all hooks off", func(t *testing.T) {
+		_, err := layoutOf(t, files{".claude/settings.json": "{\n\"hooks\":{\"Stap\":[]}}"})
+		if err == nil || !strings.Contains(err.Error(), `.claude/settings.json:2:10: unknown event "Stap"`) {
+			t.Errorf("the error is %v", err)
+		}
+		if _, err := layoutOf(t, files{".claude/settings.json": `{`}); err == nil || !strings.Contains(err.Error(), "is not valid") {
+			t.Errorf("the error is %v", err)
+		}
+		p, err := layoutOf(t, files{".claude/settings.json": `{"disableAllHooks":true,"hooks":{"Stop":[{"hooks":[{"type":"command","command":"one"}]}]}}`})
+		if err != nil || len(p.CommandHooks) > 0 {
+			t.Errorf("%v, %+v", err, p)
+		}
+	})
+}
+
+func TestOnlyTheLayoutOfADirectoryCounts(t *testing.T) {
+	t.Run("part13/5 the digest covers the layout and nothing else, and a copy has the same", func(t *testing.T) {
+		f := files{".claude/skills/a/SKILL.md": "A", ".claude/skills/a/run.sh": "x", ".mcp.json": "{}", "code.go": "y", ".claude/projects/x.jsonl": "z"}
+		digest := func(root *os.Root, only layout.Selection) string {
+			t.Helper()
+			d, err := manifest.DigestOnly(t.Context(), root, manifest.Beyond{}, only)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(d)
+		}
+		before := digest(f.root(t), layout.Project())
+		f["code.go"], f["more"], f[".claude/projects/x.jsonl"] = "changed", "new", "changed"
+		root := f.root(t)
+		if err := os.Symlink("/etc", filepath.Join(root.Name(), ".claude", "agents")); err != nil {
+			t.Fatal(err)
+		}
+		if digest(root, layout.Project()) != before {
+			t.Error("files outside of the layout count")
+		}
+		delete(f, "code.go")
+		delete(f, "more")
+		delete(f, ".claude/projects/x.jsonl")
+		if digest(f.root(t), nil) != before {
+			t.Error("a directory with only the layout has another digest")
+		}
+		f[".claude/skills/a/run.sh"] = "other"
+		if digest(f.root(t), layout.Project()) == before {
+			t.Error("a changed script does not count")
+		}
+	})
+}
