@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -62,16 +63,33 @@ func (p *Progress) run() {
 func (p *Progress) Far(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.far = fmt.Sprintf(": "+format, args...)
+	p.far = fmt.Sprintf(format, args...)
 }
 
 // show writes the line over the previous one.
 func (p *Progress) show() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	line := fmt.Sprintf("[%s] %s%s (%s)", time.Since(p.since).Round(time.Second), p.doing, p.far, p.stop)
-	fmt.Fprint(p.out, "\r"+OneLine(line, cmp.Or(Columns(os.Stderr), defaultColumns)-1)+"\x1b[K")
+	line := progressLine(time.Since(p.since), p.doing, p.far, p.stop, cmp.Or(Columns(os.Stderr), defaultColumns)-1)
+	fmt.Fprint(p.out, "\r"+line+"\x1b[K")
 	p.shown = true
+}
+
+// progressLine returns the line in at most width characters. If not all fits, it leaves out first what stop says after a semicolon, then
+// what the command does if far says how far it is, and then the end.
+func progressLine(since time.Duration, doing, far, stop string, width int) string {
+	head := fmt.Sprintf("[%s] ", since.Round(time.Second))
+	brief, _, _ := strings.Cut(stop, ";")
+	both := doing
+	if far != "" {
+		both += ": " + far
+	}
+	for _, text := range []string{both + " (" + stop + ")", both + " (" + brief + ")", cmp.Or(far, doing) + " (" + brief + ")"} {
+		if len(head+text) <= width {
+			return head + text
+		}
+	}
+	return OneLine(head+cmp.Or(far, doing), width)
 }
 
 // End removes the line. The command then prints what came of its work. Further calls do nothing.

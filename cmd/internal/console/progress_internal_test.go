@@ -39,3 +39,23 @@ func TestProgress(t *testing.T) {
 		})
 	})
 }
+
+func TestProgressLine(t *testing.T) {
+	for _, test := range []struct {
+		width int
+		want  string
+	}{
+		{80, "[5s] copying the data: 3 of 12 MiB (Ctrl-C cancels it; nothing is left)"},
+		{60, "[5s] copying the data: 3 of 12 MiB (Ctrl-C cancels it)"},
+		{40, "[5s] 3 of 12 MiB (Ctrl-C cancels it)"},
+		{20, "[5s] 3 of 12 MiB"},
+		{14, "[5s] 3 of 12 …"},
+	} {
+		t.Run("issue/21-4 a line that is too long keeps how to stop", func(t *testing.T) {
+			got := progressLine(5*time.Second, "copying the data", "3 of 12 MiB", "Ctrl-C cancels it; nothing is left", test.width)
+			if got != test.want {
+				t.Errorf("%d columns: got %q, want %q", test.width, got, test.want)
+			}
+		})
+	}
+}

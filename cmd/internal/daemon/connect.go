@@ -89,11 +89,19 @@ func (l *Link) Reason(err error) error {
 // Ask calls one method on a connection of its own. It starts the daemon if it is
 // not running. Commands with a single request use it.
 func (e *Environment) Ask(ctx context.Context, method string, params, result any) error {
+	return e.AskDoing(ctx, "waiting for lashd", "Ctrl-C stops waiting", method, params, result)
+}
+
+// AskDoing does the same as Ask. A request that takes over a second shows what the
+// command does, and how to stop it.
+func (e *Environment) AskDoing(ctx context.Context, doing, stop, method string, params, result any) error {
 	l, err := e.Dial(ctx, true, nil)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
+	progress := console.Begin(doing, stop)
+	defer progress.End()
 	return l.Call(ctx, method, params, result)
 }
 

@@ -49,11 +49,15 @@ func (c auditCommand) Run(ctx context.Context, e *daemon.Environment) error {
 		return c.verify(ctx, l, sessions)
 	}
 	entries := []protocol.AuditEntry{}
-	for _, id := range sessions {
+	progress := console.Begin("reading the logs", "Ctrl-C cancels it")
+	defer progress.End()
+	for i, id := range sessions {
+		progress.Far("%d of %d sessions", i, len(sessions))
 		if entries, err = c.read(ctx, l, id, entries); err != nil {
 			return err
 		}
 	}
+	progress.End()
 	slices.SortStableFunc(entries, func(a, b protocol.AuditEntry) int { return cmp.Compare(a.AtMs, b.AtMs) })
 	if c.JSON {
 		return console.PrintJSON(entries)
@@ -134,7 +138,10 @@ type verified struct {
 // verify checks the logs of sessions, and fails if one is damaged.
 func (c auditCommand) verify(ctx context.Context, l *daemon.Link, sessions []protocol.SessionID) error {
 	results, damaged := []verified{}, 0
-	for _, id := range sessions {
+	progress := console.Begin("verifying the logs", "Ctrl-C cancels it")
+	defer progress.End()
+	for i, id := range sessions {
+		progress.Far("%d of %d sessions", i, len(sessions))
 		v := verified{SessionID: id}
 		if err := l.Call(ctx, "audit/verify", protocol.SessionParams{SessionID: id}, &v.AuditVerifyResult); err != nil {
 			return err
@@ -144,6 +151,7 @@ func (c auditCommand) verify(ctx context.Context, l *daemon.Link, sessions []pro
 		}
 		results = append(results, v)
 	}
+	progress.End()
 	if err := c.print(results); err != nil {
 		return err
 	}

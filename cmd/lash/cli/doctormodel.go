@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"lashd/cmd/internal/config"
+	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
 	"lashd/cmd/internal/diagnosis"
 	"lashd/engine/models"
@@ -25,7 +26,10 @@ func checkModels(ctx context.Context, d *diagnosis.Diagnosis, e *daemon.Environm
 	if len(all) == 0 {
 		noteNoModel(ctx, d, e)
 	}
+	progress := console.Begin("asking the model servers", "Ctrl-C cancels the checks")
+	defer progress.End()
 	for _, m := range onePerServer(all, func(m models.Model) string { return m.Spec.Provider }) {
+		progress.Far("%s", m.Spec.Provider)
 		noteModel(d, m.Name, m.Spec.Provider, m.Problem(ctx))
 	}
 }
@@ -33,6 +37,8 @@ func checkModels(ctx context.Context, d *diagnosis.Diagnosis, e *daemon.Environm
 // askModels does the same check in the daemon, with the keys of the daemon. A key
 // that only this shell has is not a problem: lash run passes it to the daemon.
 func askModels(ctx context.Context, d *diagnosis.Diagnosis, e *daemon.Environment, l *daemon.Link) {
+	progress := console.Begin("asking the model servers", "Ctrl-C cancels the checks")
+	defer progress.End()
 	var r protocol.ModelListResult
 	if err := l.Call(ctx, "model/list", protocol.ModelListParams{Check: true}, &r); err != nil {
 		d.Note("model", "", err, "see "+l.Daemon.DataDir+"/lashd.log")

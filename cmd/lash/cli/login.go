@@ -89,7 +89,9 @@ func (c loginCommand) login(ctx context.Context, e *daemon.Environment) error {
 	if err != nil {
 		return err
 	}
+	progress := console.Begin("testing the key with one small request", "Ctrl-C cancels it; nothing is stored")
 	lines, err := keys.Login(ctx, c.Provider, key)
+	progress.End()
 	if err != nil {
 		return err
 	}

@@ -50,10 +50,13 @@ func (c modelProvidersCommand) Run(ctx context.Context, e *daemon.Environment) e
 	}
 	from := config.OpenKeySources(e.Home, cfg, "")
 	infos := providerInfos(cfg, from)
+	progress := console.Begin("looking for model servers on this machine", "Ctrl-C cancels it")
+	defer progress.End()
 	for _, l := range providers.FindLocal(ctx, cfg.Servers(from)) {
 		i := slices.IndexFunc(infos, func(p providerInfo) bool { return p.Name == l.Name })
 		infos[i].Models = l.Models
 	}
+	progress.End()
 	if c.JSON {
 		return console.PrintJSON(infos)
 	}

@@ -215,7 +215,7 @@ func (c pluginReloadCommand) Run(ctx context.Context, e *daemon.Environment) err
 		p.WhenBusy = protocol.BusyRefuse
 	}
 	var r protocol.PluginReloadResult
-	if err := e.Ask(ctx, "plugin/reload", p, &r); err != nil {
+	if err := e.AskDoing(ctx, "reading the plugins and starting those that changed", "Ctrl-C stops waiting; lash plugin shows what came of it", "plugin/reload", p, &r); err != nil {
 		return err
 	}
 	if c.JSON {

@@ -79,7 +79,10 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 		}
 	}
 	if v.OK && c.Exec {
-		if v.Checks, err = try(ctx, p, c.Dir); err != nil {
+		progress := console.Begin("starting the plugin and calling its hooks", "Ctrl-C cancels it")
+		v.Checks, err = try(ctx, p, c.Dir)
+		progress.End()
+		if err != nil {
 			return fmt.Errorf("plugin check: %w", err)
 		}
 		v.OK = !slices.ContainsFunc(v.Checks, func(x tried) bool { return !x.OK })

@@ -48,19 +48,17 @@ func (c pluginTrustCommand) Run(ctx context.Context, e *daemon.Environment) erro
 			return err
 		}
 	}
-	return decide(ctx, e, "plugin/trust", protocol.PluginTrustParams{Name: c.Name, Cwd: cwd, Digest: digest})
+	return decide(ctx, e, "step 2 of 2, starting the plugin", "plugin/trust", protocol.PluginTrustParams{Name: c.Name, Cwd: cwd, Digest: digest})
 }
 
 // approve shows a plugin on the terminal, asks for approval, and returns the
 // approved digest. Any answer but y is a no.
 func (c pluginTrustCommand) approve(ctx context.Context, e *daemon.Environment, cwd string) (protocol.Digest, error) {
-	progress := console.Begin("reading the files of the plugin", "Ctrl-C cancels it")
-	defer progress.End()
 	var r protocol.PluginReadResult
-	if err := e.Ask(ctx, "plugin/read", protocol.PluginParams{Name: c.Name, Cwd: cwd}, &r); err != nil {
+	err := e.AskDoing(ctx, "step 1 of 2, reading the files of the plugin", "Ctrl-C cancels it; nothing is approved", "plugin/read", protocol.PluginParams{Name: c.Name, Cwd: cwd}, &r)
+	if err != nil {
 		return "", err
 	}
-	progress.End()
 	if r.Digest == "" {
 		printProblems(r.Plugin)
 		return "", console.Exit(console.ExitFailed, errors.New("the plugin cannot be approved because it cannot be loaded"))
@@ -187,15 +185,15 @@ func (c pluginShowCommand) Run(ctx context.Context, e *daemon.Environment) error
 }
 
 // decide calls a method that changes a plugin, and prints the new status of the
-// plugin and its problems.
-func decide(ctx context.Context, e *daemon.Environment, method string, params any) error {
+// plugin and its problems. doing says what the method does.
+func decide(ctx context.Context, e *daemon.Environment, doing, method string, params any) error {
 	var r protocol.PluginResult
-	if err := e.Ask(ctx, method, params, &r); err != nil {
+	if err := e.AskDoing(ctx, doing, "Ctrl-C stops waiting; lash plugin shows what came of it", method, params, &r); err != nil {
 		return err
 	}
 	printProblems(r.Plugin)
 	fmt.Fprintf(console.Stdout, "%s is %s\n", console.Printable(r.Plugin.Name), r.Plugin.Status)
-	if r.Plugin.Status == protocol.PluginUntrusted && method == "plugin/enable" {
+	if r.Plugin.Status == protocol.PluginUntrusted && method == "plugin/setEnabled" {
 		advise(e, r.Plugin)
 	}
 	return nil
@@ -221,7 +219,7 @@ func (c pluginUntrustCommand) Run(ctx context.Context, e *daemon.Environment) er
 	if err != nil {
 		return err
 	}
-	return decide(ctx, e, "plugin/untrust", protocol.PluginUntrustParams{Name: c.Name, Cwd: cwd})
+	return decide(ctx, e, "removing the plugin from sessions", "plugin/untrust", protocol.PluginUntrustParams{Name: c.Name, Cwd: cwd})
 }
 
 // pluginSwitch are the arguments of plugin enable and plugin disable. The switch
@@ -237,7 +235,7 @@ func (c pluginSwitch) turn(ctx context.Context, e *daemon.Environment, on bool) 
 	if err != nil {
 		return err
 	}
-	return decide(ctx, e, "plugin/setEnabled", protocol.PluginEnableParams{Name: c.Name, Cwd: cwd, Enabled: on})
+	return decide(ctx, e, map[bool]string{true: "starting the plugin", false: "removing the plugin from sessions"}[on], "plugin/setEnabled", protocol.PluginEnableParams{Name: c.Name, Cwd: cwd, Enabled: on})
 }
 
 // pluginEnableCommand implements lash plugin enable.

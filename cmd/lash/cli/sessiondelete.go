@@ -48,10 +48,16 @@ func (c sessionDeleteCommand) Run(ctx context.Context, e *daemon.Environment) er
 	if !c.Yes && console.Terminal(os.Stdin) && console.Terminal(os.Stderr) && !confirmed(doomed) {
 		return console.Exit(console.ExitCancelled, errors.New("nothing was deleted"))
 	}
-	for _, s := range doomed {
+	progress := console.Begin("deleting", "Ctrl-C stops after the current session")
+	defer progress.End()
+	for i, s := range doomed {
+		progress.Far("session %d of %d", i+1, len(doomed))
 		if err := l.Call(ctx, "session/delete", protocol.SessionMutationParams{SessionID: s.ID}, nil); err != nil {
 			return fmt.Errorf("%s: %w", s.ID, err)
 		}
+	}
+	progress.End()
+	for _, s := range doomed {
 		e.Note("deleted %s", shortID(s.ID))
 	}
 	return nil

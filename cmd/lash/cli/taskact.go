@@ -48,7 +48,7 @@ func (c taskWaitCommand) Run(ctx context.Context, e *daemon.Environment) error {
 		p.Rule = protocol.WaitFirst
 	}
 	var r protocol.TaskWaitResult
-	if err := e.Ask(ctx, "task/wait", p, &r); err != nil {
+	if err := e.AskDoing(ctx, "waiting for "+plural(len(found), "task", "tasks"), "Ctrl-C stops waiting; tasks continue", "task/wait", p, &r); err != nil {
 		return err
 	}
 	if c.JSON {

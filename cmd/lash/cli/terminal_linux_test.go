@@ -270,6 +270,32 @@ func TestTrustOnATerminal(t *testing.T) {
 	p.want(console.ExitFailed, "", "cannot be trusted because its files cannot be loaded", "call", "plugin/trust", `{"name":"local","cwd":"`+p.work+`","digest":""}`)
 }
 
+// TestProgressOnATerminal waits for a plugin whose program starts slowly, and makes a backup.
+func TestProgressOnATerminal(t *testing.T) {
+	p := newPlace(t)
+	p.environ = append(p.environ, "HOME="+p.home, "XDG_CONFIG_HOME="+p.home)
+	dir := filepath.Join(p.work, ".agents", "plugins", "slow")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "plugin.json"), []byte(`{"name":"slow","lashd":{"process":{"command":["sh","-c","sleep 3"]}}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("issue/21-4 a slow trust says what it does and how to stop, and ends with what came of it", func(t *testing.T) {
+		c := newPTY(t)
+		c.run(p, "Allow this plugin to run? [y/N]", "y\n", "plugin", "trust", "slow")
+		wait.Until(t, "the terminal shows the progress and the result", func() bool {
+			return c.shows("step 2 of 2, starting the plugin (Ctrl-C stops waiting)") && c.shows("slow is ")
+		})
+	})
+	t.Run("issue/21-4 a backup ends with the size, the place and the time", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "copy")
+		if r := p.want(0, "", "MiB to "+dir+" in ", "backup", dir); !strings.Contains(r.err, ", and verified the copy\n") || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("it ends with %q", r.err)
+		}
+	})
+}
+
 func TestDeleteAsksOnATerminal(t *testing.T) {
 	const asks = "Delete permanently? [y/N]"
 	p := newPlace(t)

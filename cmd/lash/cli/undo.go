@@ -174,7 +174,11 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *daemon.Environment) erro
 		return err
 	}
 	var r protocol.SessionRewindResult
-	if err := l.Call(ctx, "session/rewind", p, &r); err != nil {
+	progress := console.Begin("comparing and restoring files", "Ctrl-C stops waiting; lashd finishes the undo")
+	defer progress.End()
+	err = l.Call(ctx, "session/rewind", p, &r)
+	progress.End()
+	if err != nil {
 		if _, data := console.WireError(err); data != nil && len(data.Files) > 0 {
 			if failed := c.print(data.Files); failed != nil {
 				return failed

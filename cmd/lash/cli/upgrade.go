@@ -60,9 +60,16 @@ func (c upgradeCommand) Run(ctx context.Context, e *daemon.Environment) error {
 		fmt.Fprintln(console.Stdout, c.verdict(r))
 		return nil
 	}
+	progress := console.Begin("installing lash and lashd "+r.Version, "Ctrl-C cancels it; nothing changes")
+	defer progress.End()
+	s.Progress = func(bytes int64) { progress.Far("%s downloaded", mebibytes(bytes)) }
+	if console.Terminal(os.Stderr) {
+		s.Report = func(step string) { progress.Far("%s", step) }
+	}
 	if err := s.Install(ctx, r, to); err != nil {
 		return err
 	}
+	progress.End()
 	fmt.Fprintf(console.Stdout, "Installed lash and lashd %s (before: %s). The archive has the checksum that %s publishes; nothing else proves its origin.\n",
 		r.Version, daemon.Version, s.Address)
 	adviseRestart(ctx, e, r.Version)

@@ -93,8 +93,22 @@ func choose(sums []byte, url, system string) (Release, error) {
 	return Release{}, fmt.Errorf("checksums.txt at %s has no archive for %s; build lash from source instead", url, system)
 }
 
-// download stores the archive of a release at path and verifies its digest.
-func (r Release) download(ctx context.Context, path string) error {
+// counter reports the number of bytes that were written to it.
+type counter struct {
+	report func(bytes int64) // may be nil
+	sum    int64
+}
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	if c.sum += int64(len(p)); c.report != nil {
+		c.report(c.sum)
+	}
+	return len(p), nil
+}
+
+// download stores the archive of a release at path and verifies its digest. It also writes the archive to counts.
+func (r Release) download(ctx context.Context, path string, counts io.Writer) error {
 	body, err := get(ctx, r.url+"/"+r.file)
 	if err != nil {
 		return err
@@ -105,7 +119,7 @@ func (r Release) download(ctx context.Context, path string) error {
 		return err
 	}
 	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(file, sum), io.LimitReader(body, maxArchive))
+	_, err = io.Copy(io.MultiWriter(file, sum, counts), io.LimitReader(body, maxArchive))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("download %s: %w", r.file, err)
 	}

@@ -28,6 +28,8 @@ type Source struct {
 	System string
 	// Report is called before each step, with text for a person. Optional.
 	Report func(step string)
+	// Progress is called while the archive is downloaded, with the bytes so far. Optional.
+	Progress func(bytes int64)
 }
 
 // Release is a published version for one system.
@@ -88,7 +90,7 @@ func (s Source) Install(ctx context.Context, r Release, to installation.Installa
 func (s Source) fetch(ctx context.Context, r Release, dir string) error {
 	s.report("Downloading " + r.url + "/" + r.file)
 	archive := filepath.Join(dir, "archive")
-	if err := r.download(ctx, archive); err != nil {
+	if err := r.download(ctx, archive, &counter{report: s.Progress}); err != nil {
 		return err
 	}
 	s.report("The checksum matches. Checking the programs")
