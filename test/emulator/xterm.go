@@ -30,7 +30,7 @@ type xterm struct {
 	node io.Writer
 }
 
-// XTerm runs cmd in xterm.js. TERM is that of cmd.
+// XTerm runs cmd in xterm.js, with the name of VS Code. TERM is that of cmd.
 func XTerm(t testing.TB, cmd *exec.Cmd, width, height int) Terminal {
 	t.Helper()
 	need(t, "NODE", "node")
@@ -51,7 +51,7 @@ func XTerm(t testing.TB, cmd *exec.Cmd, width, height int) Terminal {
 	if err := node.Start(); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = environment(cmd)
+	cmd.Env = append(environment(cmd), "TERM_PROGRAM=vscode")
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: uint16(height), Cols: uint16(width)})
 	if err != nil {
 		t.Fatal(err)

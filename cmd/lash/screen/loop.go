@@ -38,6 +38,9 @@ const (
 	// the border of a window, the size that the process knows is out of date. tmux
 	// tells a second size up to 250 ms late.
 	settleTime = 300 * time.Millisecond
+	// reportTime is the longest wait for the report of the terminal at which width it has painted a frame,
+	// before the next one that moves the live area.
+	reportTime = 2 * time.Second
 )
 
 // Run shows a program on the terminal of in and out until it quits or ctx is done.
@@ -150,6 +153,9 @@ func (l *loop) update(msg tea.Msg) tea.Cmd {
 		l.typed = true
 	case continuedMsg:
 		l.continued()
+	case tea.CursorPositionMsg:
+		l.screen.painted(m.X + 1)
+		return l.frame()
 	case tea.WindowSizeMsg:
 		m.Width, m.Height = l.terminal.size()
 		l.screen.Resize(m.Width, m.Height)
@@ -181,14 +187,29 @@ func (l *loop) wait() time.Duration {
 	if w, h := l.terminal.size(); w != l.width || h != l.height {
 		l.width, l.height, l.resized = w, h, time.Now()
 	}
-	wait := settleTime - time.Since(l.resized)
+	wait, moves := settleTime-time.Since(l.resized), l.screen.moves()
+	if moves {
+		wait = max(wait, l.reportWait())
+	}
 	switch {
 	case l.typed:
 		return max(wait, keyTime-time.Since(l.painted))
-	case l.screen.moves():
+	case moves:
 		wait = max(wait, moveTime-time.Since(l.moved))
 	}
 	return max(wait, frameTime-time.Since(l.painted))
+}
+
+// reportWait returns the time to wait for a report of the terminal. One that does not come in time will not come later either.
+func (l *loop) reportWait() time.Duration {
+	wait := reportTime - time.Since(l.moved)
+	if !l.screen.asked {
+		return 0
+	}
+	if wait <= 0 {
+		l.screen.unanswered()
+	}
+	return wait
 }
 
 // paint paints what was drawn. A terminal that cannot be written to is gone; the signal that then

@@ -57,3 +57,56 @@ func TestHiddenCursor(t *testing.T) {
 		}
 	}
 }
+
+func TestAFrameAfterARestingCursorGoesUpNoRows(t *testing.T) {
+	for _, env := range []string{"TMUX=x", "TERM=xterm-256color", "TERM_PROGRAM=vscode", "XTERM_VERSION=1"} {
+		var out strings.Builder
+		s := New(&out, colorprofile.ANSI, []string{env})
+		s.Resize(20, 10)
+		s.Live([]string{"one", "two", "three"}, -1, 2)
+		if s.Paint(); !strings.HasSuffix(strings.TrimSuffix(out.String(), "\x1b[?2026l"), "\x1b[2A\r") || strings.Contains(out.String(), "\x1b[?25h") {
+			t.Errorf("issue/21-2 in %s the cursor does not rest in the first cell: %q", env, out.String())
+		}
+		out.Reset()
+		s.Resize(9, 10)
+		s.Commit("done")
+		s.Live([]string{"four"}, 0, 0)
+		if s.Paint(); strings.Contains(out.String(), "A") || !strings.Contains(out.String(), "\x1b[2Kdone\r\n") {
+			t.Errorf("issue/21-2 in %s the next frame is %q", env, out.String())
+		}
+	}
+}
+
+func TestWidthAtWhichAFrameWasPainted(t *testing.T) {
+	var out strings.Builder
+	s := New(&out, colorprofile.ANSI, []string{"TERM=xterm-256color"})
+	s.Resize(20, 10)
+	s.Live([]string{"123456789 123456789 ", "› "}, 2, 1)
+	if s.Paint(); !strings.Contains(out.String(), "\x1b[999C\x1b[6n") {
+		t.Fatalf("issue/21-2 the frame does not ask for the width: %q", out.String())
+	}
+	s.painted(15) // it was resized before the frame arrived, and has cut the line
+	s.Resize(15, 10)
+	out.Reset()
+	s.Commit("done")
+	if s.Paint(); !strings.Contains(out.String(), "\r\x1b[A\x1b[C\x1b[J") {
+		t.Errorf("issue/21-2 the next frame goes up another number of rows: %q", out.String())
+	}
+}
+
+func TestRowsOfALiveAreaInXtermJs(t *testing.T) {
+	var out strings.Builder
+	s := New(&out, colorprofile.ANSI, []string{"TERM_PROGRAM=vscode"})
+	s.Resize(6, 10)
+	s.Live([]string{"one", "123456", "› "}, 2, 2)
+	join := func(last string) string { return "\x1b[999C\x1b[?7h" + last + " \r\x1b[?7l" }
+	if s.Paint(); !strings.Contains(out.String(), "one"+join(" ")+"12345"+join("6")+"› ") {
+		t.Errorf("issue/21-2 its rows do not form one line: %q", out.String())
+	}
+	out.Reset()
+	s.Resize(3, 10)
+	s.Commit("done")
+	if s.Paint(); !strings.Contains(out.String(), "\r\x1b[2A\x1b[C\x1b[J") {
+		t.Errorf("issue/21-2 after it became narrower, it does not go up two rows: %q", out.String())
+	}
+}

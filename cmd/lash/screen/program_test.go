@@ -171,7 +171,11 @@ func (p *program) Draw(s *Screen) {
 		return
 	}
 	status := fmt.Sprintf("─ %s %dx%d ", state, s.Width(), s.Height())
-	s.Live(append(live, status+strings.Repeat("─", max(0, s.Width()-len([]rune(status)))), "› "+p.typed), 2+len(p.typed), len(live)+1)
+	x := 2 + len(p.typed)
+	if state == "working" && p.typed == "" {
+		x = -1
+	}
+	s.Live(append(live, status+strings.Repeat("─", max(0, s.Width()-len([]rune(status)))), "› "+p.typed), x, len(live)+1)
 }
 
 func TestMain(m *testing.M) {

@@ -3,10 +3,11 @@
 // area: a few lines that the program may change at any time, with the cursor. For a
 // while, a program may have the whole screen instead, such as for a long list.
 //
-// Screen writes each frame at once. Its pattern keeps the scrollback exact if the
-// terminal keeps its size between a frame and the next one. If the terminal is resized while
-// a frame is on its way to it, a few lines can be damaged: the frame was made for
-// another width. Run therefore paints nothing for a moment after a resize.
+// The scrollback stays exact if the terminal keeps its size between a frame and the next
+// one. A frame that is on its way while the terminal is resized was made for another
+// width: the rows that it goes up to replace the live area may be wrong then. Run therefore
+// paints nothing for a moment after a resize. A frame after a live area without a cursor goes
+// up no rows, and is exact at any moment (see Live).
 //
 // Run connects a program to the keyboard and to the signals of the terminal, and
 // restores the terminal in every case.
@@ -14,6 +15,7 @@ package screen
 
 import (
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -38,6 +40,8 @@ type Screen struct {
 	next     area     // the live area to paint
 	shown    area     // the live area on the terminal
 	drawn    bool     // shown is on the terminal
+	asked    bool     // the terminal will report the width at which it has painted shown
+	due      int      // the reports that will come, also those of earlier frames
 }
 
 // area is a live area: its lines, none wider than width, and the cursor's column
@@ -47,6 +51,8 @@ type area struct {
 	x, y  int
 	width int  // of the terminal when it was painted
 	full  bool // it is the whole screen, on the alternate screen of the terminal
+	home  bool // the cursor is hidden, in the first cell
+	joins bool // its rows form one line that wraps
 }
 
 // New returns a Screen that writes to out. env is the environment of the process:
@@ -79,8 +85,12 @@ func (s *Screen) Commit(lines ...string) { s.finished = append(s.finished, lines
 
 // Live sets the live area. Lines are cut at the width of the terminal. The cursor
 // is at column x of line y, both from 0.
+//
+// If x is -1, the cursor is hidden and waits in the first cell. The next frame then replaces
+// the live area from there, without going up, whatever the terminal did with the rows below. A
+// program should do that while lines are finished often.
 func (s *Screen) Live(lines []string, x, y int) {
-	s.next = area{lines: slices.Clone(lines), x: x, y: y}
+	s.next = area{lines: slices.Clone(lines), x: x, y: y, home: x < 0}
 }
 
 // Send sends a control sequence that changes nothing on the screen, such as a
@@ -88,12 +98,12 @@ func (s *Screen) Live(lines []string, x, y int) {
 func (s *Screen) Send(sequence string) { s.raw += sequence }
 
 // moves reports whether the next frame moves the live area: it has finished lines, or
-// another height than the last one. Such a frame relies on the size of the terminal.
+// another size than the last one. Such a frame relies on the size of the terminal.
 func (s *Screen) moves() bool {
 	if s.next.full && s.shown.full {
 		return false
 	}
-	return len(s.finished) > 0 || len(s.next.lines) != len(s.shown.lines)
+	return len(s.finished) > 0 || len(s.next.lines) != len(s.shown.lines) || s.next.home != s.shown.home || s.width != s.shown.width
 }
 
 // Paint writes the frame, in one write. It writes nothing if the terminal shows it
@@ -106,18 +116,46 @@ func (s *Screen) Paint() error {
 	frame := s.frame(next)
 	if frame != "" {
 		cursor := ansi.SetModeTextCursorEnable
-		if s.next.full && s.next.x < 0 {
+		if s.next.x < 0 {
 			cursor = ""
 		}
 		frame = ansi.SetModeSynchronizedOutput + ansi.ResetModeTextCursorEnable + frame + cursor + ansi.ResetModeSynchronizedOutput
 	}
 	frame += s.raw
 	s.raw, s.shown, s.drawn = "", next, true
-	if frame == "" {
-		return nil
+	for part := range parts(frame) {
+		if _, err := io.WriteString(s.out, part); err != nil {
+			return err
+		}
 	}
-	_, err := io.WriteString(s.out, frame)
-	return err
+	return nil
+}
+
+// mostWritten is the longest part of a frame, in bytes, if its lines allow it. The kernel passes such a
+// part on whole.
+const mostWritten = 2000
+
+// parts splits a frame after lines. A terminal that is resized between two parts has its cursor in an
+// empty row then. Within a line, xterm.js would cut what the row has so far.
+func parts(frame string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(frame) > mostWritten {
+			end := strings.LastIndexByte(frame[:mostWritten], '\n') + 1
+			if end == 0 {
+				end = strings.IndexByte(frame, '\n') + 1
+			}
+			if end == 0 {
+				break
+			}
+			if !yield(frame[:end]) {
+				return
+			}
+			frame = frame[end:]
+		}
+		if frame != "" {
+			yield(frame)
+		}
+	}
 }
 
 // frame returns the sequences that show next, with the finished lines, or "" if the
@@ -127,7 +165,7 @@ func (s *Screen) frame(next area) string {
 		return s.paintFull(next)
 	}
 	left := s.leaveFull()
-	if s.drawn && len(s.finished) == 0 && len(next.lines) == len(s.shown.lines) && next.width == s.shown.width {
+	if s.drawn && len(s.finished) == 0 && len(next.lines) == len(s.shown.lines) && next.width == s.shown.width && next.home == s.shown.home {
 		return s.shown.patch(next)
 	}
 	return left + s.repaint(next)
@@ -147,13 +185,13 @@ func (s *Screen) Clear() error {
 
 // Forget makes the next Paint start where the cursor is, and leave everything
 // above as it is. It is for a terminal that another program has used.
-func (s *Screen) Forget() { s.shown, s.drawn = area{}, false }
+func (s *Screen) Forget() { s.shown, s.drawn, s.asked, s.due = area{}, false, false, 0 }
 
 // fitted returns the next live area as it fits the terminal: with lines cut, in
 // the colors of the terminal, and without the first lines if there are more than
 // rows.
 func (s *Screen) fitted() area {
-	a := area{x: s.next.x, y: s.next.y, width: s.width, full: s.next.full && s.kind.alternate}
+	a := area{x: s.next.x, y: s.next.y, width: s.width, full: s.next.full && s.kind.alternate, home: s.next.home, joins: !s.next.full && s.kind.joins(s.next.home)}
 	lines := s.next.lines
 	if s.next.full {
 		lines = append(slices.Clone(lines), make([]string, max(0, s.height-len(lines)))...)[:s.height]
@@ -165,6 +203,9 @@ func (s *Screen) fitted() area {
 		a.lines = append(a.lines, s.colored(joined(ansi.Truncate(l, s.width, ""))))
 	}
 	a.x, a.y = min(max(a.x, 0), s.width-1), min(max(a.y, 0), max(len(a.lines)-1, 0))
+	if a.home {
+		a.x, a.y = 0, 0
+	}
 	return a
 }
 
@@ -204,11 +245,42 @@ func (s *Screen) repaint(next area) string {
 	}
 	s.finished = nil
 	if len(next.lines) > 0 {
-		b.WriteString(ansi.ResetModeAutoWrap + strings.Join(next.lines, "\r\n") + ansi.SetModeAutoWrap)
+		b.WriteString(ansi.ResetModeAutoWrap + next.rows() + s.askWidth(next) + ansi.SetModeAutoWrap)
 		b.WriteString(moved(len(next.lines)-1, next.y) + "\r" + right(next.x))
 	}
 	return b.String()
 }
+
+// askWidth returns the sequences that make the terminal report the column of its right margin. Where the rows
+// of the live area are then depends on the width at which they were painted.
+func (s *Screen) askWidth(next area) string {
+	s.asked = !next.home && !next.joins && s.kind.reports
+	if !s.asked {
+		return ""
+	}
+	s.due++
+	return ansi.CursorForward(999) + ansi.RequestCursorPositionReport
+}
+
+// painted takes the width at which the terminal has painted the live area. If that is not the width
+// for which it was made, the terminal was resized while the frame was on its way, and has cut the lines.
+func (s *Screen) painted(width int) {
+	s.due = max(s.due-1, 0)
+	if !s.asked || s.due > 0 {
+		return
+	}
+	s.asked = false
+	if width >= s.shown.width || width < 1 {
+		return
+	}
+	s.shown.width, s.shown.x = width, min(s.shown.x, width-1)
+	for i, l := range s.shown.lines {
+		s.shown.lines[i] = ansi.Truncate(l, width, "")
+	}
+}
+
+// unanswered says that the terminal does not report its width.
+func (s *Screen) unanswered() { s.asked, s.kind.reports = false, false }
 
 // patch returns a frame that writes the lines of next that differ from a, which
 // has as many.
@@ -219,7 +291,12 @@ func (a area) patch(next area) string {
 		if l == a.lines[i] {
 			continue
 		}
-		b.WriteString(moved(at, i) + "\r" + changed(a.lines[i], l))
+		b.WriteString(moved(at, i) + "\r")
+		if a.joins {
+			b.WriteString(next.overwrite(l))
+		} else {
+			b.WriteString(changed(a.lines[i], l))
+		}
 		at = i
 	}
 	if b.Len() == 0 && a.x == next.x && a.y == next.y {

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"lashd/test/emulator"
 )
@@ -84,22 +87,50 @@ func (x *shown) damage(p emulator.Picture) (d damage) {
 		left[l]++
 		known[l] = true
 	}
+	var extra, missing []string
 	for _, l := range got {
 		if left[l]--; left[l] < 0 {
-			x.t.Logf("too many: %q", l)
-			d.add(l, known[l])
+			extra = append(extra, l)
 		}
 	}
 	for l, n := range left {
-		if n > 0 {
-			x.t.Logf("lost: %q", l)
-			d.lost += n
-		}
+		missing = append(missing, slices.Repeat([]string{l}, max(n, 0))...)
 	}
-	if d == (damage{}) {
+	split := 0
+	missing = slices.DeleteFunc(missing, func(l string) bool {
+		parts := partsOf(l, extra)
+		for _, p := range parts {
+			i := slices.Index(extra, p)
+			extra = slices.Delete(extra, i, i+1)
+		}
+		split += len(parts) / 2
+		return len(parts) > 0
+	})
+	for _, l := range extra {
+		x.t.Logf("too many: %q", l)
+		d.add(l, known[l])
+	}
+	for _, l := range missing {
+		x.t.Logf("lost: %q", l)
+	}
+	if d.lost = len(missing); d == (damage{}) && split == 0 {
 		d.lost = 1 // the order differs
 	}
 	return d
+}
+
+// partsOf returns the two lines among others that a line was split into before a wide character, or none.
+//
+// tmux 3.3 splits a line so if it becomes narrower and then so wide that a wide character would be half beyond the margin, whatever program
+// printed it: printf 'aaaaaa日bbbbbbbbbbb日\n' in 60 columns, then in 10 and in 20. Nothing is lost, but tmux copies two lines.
+func partsOf(line string, others []string) []string {
+	for _, o := range others {
+		rest, ok := strings.CutPrefix(line, o)
+		if first, _ := utf8.DecodeRuneInString(rest); ok && o != "" && ansi.StringWidth(string(first)) == 2 && slices.Contains(others, rest) {
+			return []string{o, rest}
+		}
+	}
+	return nil
 }
 
 // add counts a line too many.
@@ -172,13 +203,12 @@ func TestScrollbackIsExact(t *testing.T) {
 }
 
 // TestScrollbackWhileResizing streams random answers while a person types and resizes
-// the terminal at any moment. A frame that is on its way then can damage lines, because it
-// was made for another width. Before frames waited for the size to settle, it was five
-// of six runs.
+// the terminal at any moment. xterm.js keeps each line exactly once. In tmux, a frame that is on its way then can damage lines,
+// if the user was typing: it was made for another width.
 func TestScrollbackWhileResizing(t *testing.T) {
-	runs, most := 5, map[string]int{"tmux": 3, "xterm": 4}
+	runs, most := 5, map[string]int{"tmux": 1, "xterm": 0}
 	if os.Getenv("LASHD_LONG") != "" {
-		runs, most = 250, map[string]int{"tmux": 13, "xterm": 88}
+		runs, most = 500, map[string]int{"tmux": 5, "xterm": 0}
 	}
 	for name := range emulator.Emulators {
 		t.Run("issue/21-2 scrollback: random answers in "+name+", resized and steered while they stream", func(t *testing.T) {
