@@ -276,7 +276,7 @@ func TestListOfTurns(t *testing.T) {
 			x.Type("r2")
 			x.shows("Files stay as they are.")
 			x.Type("\r")
-			x.shows("The session returned to an earlier point.")
+			x.shows("The conversation went back to an earlier point.")
 			x.shows("› change it, and write b.txt\n  as well")
 			x.Type("\r")
 			x.shows("Again.")

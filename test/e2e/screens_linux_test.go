@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
 	"lashd/test/emulator"
@@ -39,11 +40,12 @@ func (w *world) inEmulator(t *testing.T, name, term string, args ...string) *gal
 }
 
 // varying matches what differs between two runs: times, ports and ids.
-var varying = regexp.MustCompile(`[0-9]+(\.[0-9]+)?( ms|s\b)|[0-9]+:[0-9]{2}\b|(tsk|ses)_[0-9a-f]+|\(waiting for [^)]*\)`)
+var varying = regexp.MustCompile(`[0-9]+(\.[0-9]+)?( ms|s\b)|[0-9]+:[0-9]{2}\b|(tsk|ses)_[0-9a-f]+|\(waiting for [^)]*\)|lash · /\S+`)
 
-// still returns the last lines of a terminal, without what differs between two runs.
+// still returns the last rows of a terminal of 80 columns, without what differs between two runs. In xterm.js, the rows of the
+// live area form one line.
 func still(p emulator.Picture) string {
-	lines := strings.Split(p.All(), "\n")
+	lines := strings.Split(ansi.Hardwrap(p.All(), 80, true), "\n")
 	text := varying.ReplaceAllStringFunc(strings.Join(lines[max(0, len(lines)-30):], "\n"), func(s string) string {
 		if strings.HasPrefix(s, "(waiting") {
 			return ""

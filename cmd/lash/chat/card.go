@@ -268,6 +268,9 @@ func (q *question) offers() (all []string) {
 	if hidesChanges(d) {
 		all = append(all, "v", "View arguments")
 	}
+	if q.ui.talk.turn != "" {
+		all = append(all, "Esc", "Stop the turn")
+	}
 	return all
 }
 

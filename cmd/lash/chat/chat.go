@@ -33,7 +33,7 @@ func Run(ctx context.Context, s Session, keys Keys, in, out *os.File, o Options)
 	profile := colorprofile.Detect(out, os.Environ())
 	u := &ui{ctx: ctx, session: s, keys: keys, talk: newTranscript(), width: 80, height: 24, profile: profile, style: markdown.Detect(out, os.Environ())}
 	if o.ScreenReader {
-		u.reader, u.style = &reader{}, markdown.Style{}
+		u.reader, u.style, u.paper.plain = &reader{}, markdown.Style{}, true
 		u.paper.print("lash chat for screen readers. The session opens.")
 	}
 	u.notice = notice{off: os.Getenv("LASHD_NOTIFY") == "off", waits: true}
@@ -72,6 +72,7 @@ type ui struct {
 	leaving       bool                 // the last key was Ctrl-C; another one quits
 	wait          wait                 // what the turn waits for
 	used          bool                 // the user has sent an input
+	greeted       bool                 // the greeting was printed
 	own           ownCalls             // calls of this chat, whose results it printed
 	failed        error                // the error that ended the chat
 	notice        notice               // rings the bell of the terminal
@@ -200,6 +201,19 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 		return unfold(u, m)
 	case earlierMsg:
 		return remember(u, m)
+	case listMsg:
+		if u.reader != nil {
+			u.reader.present(u, m)
+		}
+	case faultMsg:
+		if u.over == nil {
+			return say("%s", string(m))
+		}
+		return overlayGets(u, m)
+	case whereMsg:
+		showWhere(u, m)
+	case olderMsg:
+		return tookOlder(u, m)
 	case takenMsg:
 		return taken(u, m)
 	case goBackMsg:
@@ -255,6 +269,10 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 		return tea.Quit
 	}
 	u.connected, u.lacking, u.retries = true, false, 0
+	if u.reader == nil && !u.greeted {
+		u.paper.print(greeting(m.of.Session.Cwd, u.width))
+	}
+	u.greeted = true
 	again := make([]tea.Cmd, 0, len(u.unsent))
 	for _, o := range u.unsent {
 		again = append(again, u.send(o))
@@ -270,7 +288,11 @@ func (u *ui) happened(m eventsMsg) tea.Cmd {
 		u.session.Use(u.next)
 		return u.open
 	}
+	var where tea.Cmd
 	for _, e := range m.events {
+		if e.Type == protocol.EventSessionRewound {
+			where = readWhere(u)
+		}
 		out := u.talk.apply(e)
 		if u.paper.cutOff(u.talk, e) {
 			u.paper.endFlow(u.style)
@@ -278,7 +300,7 @@ func (u *ui) happened(m eventsMsg) tea.Cmd {
 		u.paper.writeAll(u.talk, u.own.without(out, u.unsent), u.style)
 	}
 	if m.err == nil {
-		return u.listen()
+		return tea.Batch(u.listen(), where)
 	}
 	if u.connected = false; u.ctx.Err() != nil {
 		return tea.Quit

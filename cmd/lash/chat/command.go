@@ -42,12 +42,13 @@ func init() {
 		{"rules", "[add|test|remove]", "list the approval rules, or change or try them", rules},
 		{"tools", "", "list the tools of the agent", listTools},
 		{"output", "[N]", "show the newest call in full, or the Nth newest", output},
-		{"tasks", "", "list running background tasks", listTasks},
+		{"tasks", "[cancel ID|all]", "list running background tasks, or cancel them", tasks},
 		{"diff", "", "show the file changes of the newest turn", (*ui).diff},
 		{"undo", "[POINT] [force]", "undo the file changes of the newest turn", (*ui).undo},
 		{"turns", "", "list the turns: fork at one, go back, undo its files (also Esc Esc)", openTurns},
 		{"compact", "[INSTRUCTIONS]", "replace old history by a summary", (*ui).compact},
-		{"title", "TEXT", "rename the session", (*ui).title},
+		{"rename", "TITLE", "rename the session", (*ui).rename},
+		{"export", "[FILE]", "write the session to a file, as Markdown or, for .json, as JSON", export},
 		{"fork", "", "continue in a copy of the session", (*ui).fork},
 		{"sessions", "", "find a session of this directory, and switch to it", openSessions},
 		{"resume", "[ID]", "the same, or switch to the session with this id", (*ui).resume},
@@ -168,22 +169,6 @@ func listTools(u *ui, _ string) tea.Cmd {
 	})
 }
 
-// listTasks lists the running tasks.
-func listTasks(u *ui, _ string) tea.Cmd {
-	return read(u, "task/list", protocol.TaskListParams{SessionID: u.talk.session.ID}, func(r *protocol.TaskListResult) string {
-		var lines []string
-		for _, t := range r.Data {
-			if !t.State.Final() {
-				lines = append(lines, fmt.Sprintf("%s %s: %s", t.ID, t.State, termtext.OneLine(t.Spec.Label, 80)))
-			}
-		}
-		if len(lines) == 0 {
-			return "No background tasks."
-		}
-		return strings.Join(lines, "; ")
-	})
-}
-
 // compact replaces old history by a summary. what tells the model what the summary
 // must keep; it may be empty.
 func (u *ui) compact(what string) tea.Cmd {
@@ -197,10 +182,10 @@ func (u *ui) compact(what string) tea.Cmd {
 	}})
 }
 
-// title renames the session.
-func (u *ui) title(text string) tea.Cmd {
+// rename gives the session a title.
+func (u *ui) rename(text string) tea.Cmd {
 	if text == "" {
-		return say("Usage: /title TEXT")
+		return say("Usage: /rename TITLE")
 	}
 	return u.ask(&outgoing{method: "session/setTitle", params: protocol.SessionSetTitleParams{Mutation: key(), SessionID: u.talk.session.ID, Title: text}})
 }
@@ -236,7 +221,7 @@ func (u *ui) fork(string) tea.Cmd {
 		if err := u.session.Call(u.ctx, "session/fork", p, &r); err != nil {
 			return saidMsg(err.Error())
 		}
-		return switchMsg{r.SessionID, "You are now in a copy. The original session is " + string(p.SessionID)}
+		return switchMsg{r.SessionID, "You are now in a copy. /resume " + shortID(string(p.SessionID)) + " returns to the original."}
 	}
 }
 
@@ -246,10 +231,41 @@ func (u *ui) resume(id string) tea.Cmd {
 		return openSessions(u, "")
 	}
 	return func() tea.Msg {
-		var r protocol.SessionReadResult
-		if err := u.session.Call(u.ctx, "session/read", protocol.SessionReadParams{SessionID: protocol.SessionID(id), Limit: 1}, &r); err != nil {
+		whole, err := wholeSession(u, id)
+		if err != nil {
 			return saidMsg(err.Error())
 		}
-		return switchMsg{r.Session.ID, "Continuing session " + id}
+		return switchTo(u, whole)()
+	}
+}
+
+// switchTo returns a command that switches to another session, which must exist.
+func switchTo(u *ui, id protocol.SessionID) tea.Cmd {
+	return func() tea.Msg {
+		var r protocol.SessionReadResult
+		if err := u.session.Call(u.ctx, "session/read", protocol.SessionReadParams{SessionID: id, Limit: 1}, &r); err != nil {
+			return saidMsg(err.Error())
+		}
+		return switchMsg{r.Session.ID, "Continuing session " + shortID(string(r.Session.ID))}
+	}
+}
+
+// wholeSession returns the id of the session that a text begins. It calls the daemon, so it must run in a command.
+func wholeSession(u *ui, text string) (protocol.SessionID, error) {
+	if len(text) >= wholeLength {
+		return protocol.SessionID(text), nil
+	}
+	var ids []protocol.SessionID
+	for p := (protocol.SessionListParams{Children: true, Limit: sessionPage}); ; {
+		var r protocol.SessionListResult
+		if err := u.session.Call(u.ctx, "session/list", p, &r); err != nil {
+			return "", err
+		}
+		for i := range r.Data {
+			ids = append(ids, r.Data[i].ID)
+		}
+		if p.Cursor = r.NextCursor; p.Cursor == "" {
+			return theOne(text, "session", ids)
+		}
 	}
 }

@@ -67,6 +67,9 @@ func runOffered(u *ui, text string) tea.Cmd {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), " ")
 	if !hasCommand(u.suggest.offered, name) {
 		u.in.SetDraft(u.entered)
+		if near := nearest(name); near != "" {
+			return say("Unknown command /%s. Did you mean /%s? Start with // to send a message that begins with /.", name, near)
+		}
 		return say("Unknown command /%s. /help lists the commands; start with // to send a message that begins with /.", name)
 	}
 	return inputWith(u, text, protocol.BusyQueue, &protocol.CommandCall{Name: name, Arguments: strings.TrimSpace(rest)})

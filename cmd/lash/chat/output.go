@@ -81,7 +81,7 @@ func unfold(u *ui, m outputMsg) tea.Cmd {
 	p := newPager(u)
 	p.top = place{p.indexOf(m.of), 0}
 	p.scroll(0)
-	return openOverlay(u, p, nil)
+	return openOverlay(u, p, readOlder(u))
 }
 
 // indexOf returns the index of the entry of an item.

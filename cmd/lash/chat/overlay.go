@@ -21,10 +21,10 @@ type overlay interface {
 	view(style markdown.Style, height int) (rows []string, x, y int)
 }
 
-// openOverlay shows an overlay, and returns its first command. For a screen reader there are none.
+// openOverlay shows an overlay, and returns its first command. For a screen reader it is a numbered list.
 func openOverlay(u *ui, o overlay, first tea.Cmd) tea.Cmd {
 	if u.reader != nil {
-		return say("This list needs the whole screen. /output prints the newest call, /resume ID goes to a session that lash session list shows, and /undo undoes the newest changes.")
+		return spoken(u, o)
 	}
 	u.over = o
 	return first

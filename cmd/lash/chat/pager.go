@@ -23,6 +23,7 @@ type pager struct {
 	style   markdown.Style
 	height  int // rows of text
 	top     place
+	before  int            // the entries that the transcript had got from before the attach
 	query   string         // what n and N look for, in lower case; "": nothing
 	asking  *prompt.Editor // the words of a search while they are typed; nil: none are
 	note    string         // replaces the line of keys until the next key
@@ -41,12 +42,12 @@ func openPager(u *ui) tea.Cmd {
 	if len(u.talk.finished) == 0 {
 		return say("The transcript is empty.")
 	}
-	return openOverlay(u, newPager(u), nil)
+	return openOverlay(u, newPager(u), readOlder(u))
 }
 
 // newPager returns a pager at the end of the transcript.
 func newPager(u *ui) *pager {
-	p := &pager{talk: u.talk}
+	p := &pager{talk: u.talk, before: u.talk.preceded}
 	p.fit(u.style, u.height)
 	p.top = p.last()
 	return p
@@ -55,6 +56,7 @@ func newPager(u *ui) *pager {
 // fit gives the pager the size of the terminal and the newest entries. At its end
 // it follows them.
 func (p *pager) fit(style markdown.Style, height int) {
+	p.shift()
 	atEnd := len(p.blocks) > 0 && !p.top.before(p.last())
 	if p.blocks == nil || p.style.Width != style.Width || p.style.Theme != style.Theme {
 		p.blocks, p.style, p.top.row = map[int][]string{}, style, 0
@@ -63,6 +65,20 @@ func (p *pager) fit(style markdown.Style, height int) {
 	if atEnd || p.last().before(p.top) {
 		p.top = p.last()
 	}
+}
+
+// shift keeps the screen where it is after the transcript got entries from before the attach.
+func (p *pager) shift() {
+	n := p.talk.preceded - p.before
+	if n == 0 {
+		return
+	}
+	p.before += n
+	moved := make(map[int][]string, len(p.blocks))
+	for i, rows := range p.blocks {
+		moved[i+n] = rows
+	}
+	p.blocks, p.top.entry, p.entries = moved, p.top.entry+n, p.talk.finished
 }
 
 // block returns the rows of an entry, with an empty one at the end.
@@ -108,6 +124,7 @@ func (p *pager) scroll(n int) {
 
 // update implements overlay.
 func (p *pager) update(msg tea.Msg) (_ tea.Cmd, open bool) {
+	p.shift()
 	switch m := msg.(type) {
 	case tea.PasteMsg:
 		if p.asking != nil {
@@ -256,6 +273,9 @@ func (p *pager) foot() string {
 		where = "end"
 	}
 	line := faint.Render("─ ") + strong.Render("Transcript") + faint.Render(" · "+where+" · ")
+	if p.talk.reading {
+		line += faint.Render("reading earlier messages · ")
+	}
 	if p.note != "" {
 		return line + asking.Render(p.note)
 	}

@@ -15,6 +15,7 @@ type paper struct {
 	block any      // identifies the block of the last line; nil: the last block is complete
 	used  bool     // there is a line above
 	flow  *flow    // the message that grows; nil: there is none
+	plain bool     // without the diffs of edits
 }
 
 // add adds lines to a block that may grow.
@@ -101,6 +102,12 @@ func (p *paper) write(e entry, style markdown.Style) {
 	switch {
 	case e.item != nil && e.item.Kind == protocol.ItemToolCall:
 		p.add(toolCard, strings.Split(e.shown(style), "\n")...)
+		if !p.plain {
+			p.add(toolCard, changeLines(e.item, style)...)
+		}
+		return
+	case e.answer:
+		p.add(toolCard, e.shown(style))
 		return
 	case e.item == nil || e.item.Kind != protocol.ItemAgentMessage:
 		p.print(e.shown(style))

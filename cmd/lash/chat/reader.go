@@ -24,9 +24,10 @@ type reader struct {
 	asked   protocol.DecisionID // the question whose options were printed
 	mode    cardMode            // for which they were printed
 	options []option
-	opened  bool  // the session is open
-	busy    bool  // a turn ran that waited for no answer
-	form    *form // the form that was announced
+	picks   []pickEntry // of the list that was printed last
+	opened  bool        // the session is open
+	busy    bool        // a turn ran that waited for no answer
+	form    *form       // the form that was announced
 }
 
 // option is a numbered answer to a question.
@@ -86,10 +87,18 @@ func (r *reader) offer(u *ui, q *question) {
 	u.paper.print(strings.Join(append(lines, q.howTo()), "\n"))
 }
 
-// chose runs the option whose number the user entered.
+// chose runs the option whose number the user entered. Any text closes a list.
 func (r *reader) chose(u *ui, text string) (tea.Cmd, bool) {
+	if r == nil {
+		return nil, false
+	}
 	n, err := strconv.Atoi(strings.TrimSuffix(text, "."))
-	if q := u.question(); r != nil && q != nil && err == nil && n >= 1 && n <= len(r.options) {
+	picks := r.picks
+	r.picks = nil
+	if u.question() == nil && err == nil && n >= 1 && n <= len(picks) {
+		return picks[n-1].do(u), true
+	}
+	if q := u.question(); q != nil && err == nil && n >= 1 && n <= len(r.options) {
 		return r.options[n-1].choose(q), true
 	}
 	return nil, false

@@ -88,7 +88,7 @@ func inputWith(u *ui, text string, busy protocol.WhenBusy, command *protocol.Com
 	if !first {
 		return sent
 	}
-	return tea.Batch(sent, u.title(termtext.OneLine(text, titleWidth)))
+	return tea.Batch(sent, u.rename(termtext.OneLine(text, titleWidth)))
 }
 
 // titleWidth is the maximum length of a title in characters. lash run uses the

@@ -410,7 +410,7 @@ func openSessions(u *ui, _ string) tea.Cmd {
 		if id == u.talk.session.ID {
 			return nil
 		}
-		return u.resume(string(id))
+		return switchTo(u, id)
 	})
 	return openOverlay(u, p, first)
 }

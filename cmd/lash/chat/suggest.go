@@ -324,15 +324,32 @@ func takeChoice(u *ui, whole bool) tea.Cmd {
 		takeCommand(u, "")
 		return nil
 	case choiceWord:
-		u.in.Complete(n, c.Text)
+		u.in.Complete(n, 0, c.Text)
 		return nil
 	}
 	dir := strings.HasSuffix(c.Text, "/")
-	u.in.Complete(n, mentionOf(c.Text, whole || !dir))
+	text := mentionOf(c.Text, whole || !dir)
+	u.in.Complete(n, restOfMention(u.in.After(), u.suggest.before[u.suggest.word.at:], text), text)
 	if dir {
 		return nil
 	}
 	return attachMentioned(u, c.Text)
+}
+
+// restOfMention returns the length of the part of a mention that is after the cursor, in bytes. before is the part before the
+// cursor. If text, which replaces the mention, ends with a space, it includes the one behind the mention.
+func restOfMention(after, before, text string) int {
+	n := len(after)
+	if i := strings.IndexAny(after, " \t\"\x00"); i >= 0 {
+		n = i
+	}
+	if strings.HasPrefix(before, `@"`) {
+		n = strings.IndexByte(after, '"') + 1
+	}
+	if strings.HasSuffix(text, " ") && strings.HasPrefix(after[n:], " ") {
+		n++
+	}
+	return n
 }
 
 // mentionOf returns a path as it is mentioned in a message. whole says that nothing

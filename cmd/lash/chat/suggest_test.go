@@ -105,6 +105,7 @@ func TestMenuOfPaths(t *testing.T) {
 		{"an address of mail is no path", []string{"me@main"}, "› me@main"},
 		{"Esc closes the menu", []string{"@ma", "esc", "i"}, "› @mai"},
 		{"another word has a menu again", []string{"@ma", "esc", " @chat.g"}, "› @ma @chat.g\n▸ cmd/lash/chat.go"},
+		{"inside a word, the rest of the word goes too", []string{"see @chat.go now", "ctrl+b", "ctrl+b", "ctrl+b", "ctrl+b", "ctrl+b", "ctrl+b", "ctrl+b", "tab"}, "› see @cmd/lash/chat.go now"},
 		{"nothing leads out of the workspace", []string{"@../"}, "› @../"},
 	} {
 		t.Run("part/12 paths: "+c.name, func(t *testing.T) {

@@ -21,7 +21,10 @@ type transcript struct {
 	session   protocol.Session
 	turn      protocol.TurnID                   // the running turn, or ""
 	open      []*protocol.Item                  // unfinished items, in order
-	finished  []entry                           // all that was shown, in order
+	finished  []entry                           // all that was shown, in order, after what precede has added
+	preceded  int                               // how many entries precede has added
+	older     string                            // leads to items from before the attach that finished lacks; "": it has all
+	reading   bool                              // the next of them are read
 	plan      plan                              // of the agent
 	progress  map[protocol.CallID]string        // newest progress line of each call
 	doing     string                            // what the turn waits for, such as "the model"; "" while text streams
@@ -48,8 +51,9 @@ type transcript struct {
 // entry is a finished line of the transcript: an item or, if item is nil, a note
 // of the chat itself.
 type entry struct {
-	item *protocol.Item
-	note string
+	item   *protocol.Item
+	note   string
+	answer bool // the note says how a question about a call was answered
 }
 
 func newTranscript() *transcript {
@@ -71,7 +75,8 @@ func (t *transcript) attached(r *protocol.SessionAttachResult) (out []entry) {
 	}
 	t.open, t.seq, t.context = nil, r.Seq, r.Context
 	if r.NextCursor != "" && len(t.ended) == 0 {
-		out = append(out, entry{note: "Earlier messages are not shown. lash session show --items N prints more."})
+		t.older = r.NextCursor
+		out = append(out, entry{note: "Earlier messages are not shown here. Ctrl-T shows them; lash session show --items N prints them."})
 	}
 	for i := range r.Items {
 		if r.Items[i].Status == protocol.ItemInProgress {
@@ -171,7 +176,7 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 		t.decisions = t.decided(e.Decision.ID)
 		delete(t.ends, e.Decision.ID)
 		if a := e.Decision.Answer; a != nil {
-			return []entry{{note: Answer(e.Decision)}}
+			return []entry{{note: Answer(e.Decision), answer: e.Decision.Kind == protocol.DecisionApproval}}
 		}
 	case protocol.EventQueueChanged:
 		t.requeued(e.Queue)
@@ -218,7 +223,7 @@ func (t *transcript) noticed(e protocol.Event) []entry {
 		return []entry{{note: "Older history was replaced by a summary."}}
 	case protocol.EventSessionRewound:
 		t.context = nil
-		return []entry{{note: "The session returned to an earlier point."}}
+		return []entry{{note: "The conversation went back to an earlier point."}}
 	}
 	return nil
 }

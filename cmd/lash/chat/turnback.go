@@ -15,8 +15,7 @@ import (
 // goingBack asks what returns to before a turn, and shows what each answer would change.
 type goingBack struct {
 	turn    *turns.Turn
-	lost    int    // turns that the conversation loses
-	where   string // says where it ends then; "": not all turns were known
+	lost    int // turns that the conversation loses
 	choices []backChoice
 	at      int
 	force   bool // overwrite files with conflicts
@@ -57,9 +56,6 @@ func (t *turnList) undoes(turn *turns.Turn) tea.Cmd {
 // goBack asks what goes back.
 func (t *turnList) goBack(turn *turns.Turn, choices []backChoice) tea.Cmd {
 	t.back = &goingBack{turn: turn, lost: len(t.turns.From(turn)), choices: choices}
-	if !t.loading {
-		t.back.where = t.turns.Where(turn)
-	}
 	return t.try(0)
 }
 
@@ -240,17 +236,8 @@ func wentBack(u *ui, m wentBackMsg) tea.Cmd {
 	}
 	if m.talk {
 		u.in.Prepend(inputOf(m.of.turn))
-		return noted(m.of.where)
 	}
 	return nil
-}
-
-// noted returns a command that shows a note; nil without one.
-func noted(text string) tea.Cmd {
-	if text == "" {
-		return nil
-	}
-	return say("%s", text)
 }
 
 // fork copies the session up to the end of a turn, and switches to the copy.
@@ -264,7 +251,7 @@ func (t *turnList) fork(turn *turns.Turn) tea.Cmd {
 		if err != nil {
 			return faultMsg(err.Error())
 		}
-		note := fmt.Sprintf("You are now in a copy that ends after %q. The original session is %s", termtext.OneLine(turn.Title(), 40), t.session)
+		note := fmt.Sprintf("You are now in a copy that ends after %q. /resume %s returns to the original.", termtext.OneLine(turn.Title(), 40), shortID(string(t.session)))
 		return switchMsg{r.SessionID, note}
 	}
 }

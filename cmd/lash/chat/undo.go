@@ -24,7 +24,7 @@ func pointNote(p *protocol.FilePoint) string {
 	case p.Unrestorable != "":
 		return "The file changes of this turn cannot be undone: " + p.Unrestorable
 	case p.Kind == protocol.PointRewind:
-		return fmt.Sprintf("Restored %s. /undo %s reverts this.", counted(p.Files, "file"), p.ID)
+		return fmt.Sprintf("Restored %s. /undo %s reverts this.", counted(p.Files, "file"), shortID(string(p.ID)))
 	case p.Files > 0:
 		return fmt.Sprintf("Changed %s. /diff shows the changes, /undo reverts them.", counted(p.Files, "file"))
 	}
@@ -99,8 +99,11 @@ func (u *ui) undo(rest string) tea.Cmd {
 	}
 	return func() (msg tea.Msg) {
 		var err error
-		if p.ToPoint == "" {
+		switch {
+		case p.ToPoint == "":
 			p.ToPoint, err = u.newest(p.SessionID)
+		case len(p.ToPoint) < wholeLength:
+			p.ToPoint, err = wholePoint(u, p.SessionID, p.ToPoint)
 		}
 		var r protocol.SessionRewindResult
 		if err == nil {
@@ -120,7 +123,20 @@ func (u *ui) restored(p *protocol.SessionRewindParams, r *protocol.SessionRewind
 	if err != nil || len(r.Files) == 0 {
 		return rewound(r.Files)
 	}
-	return strong.Render("Files of session "+string(p.SessionID)+" are as they were "+before) + "\n" + rewound(r.Files)
+	return strong.Render("Files of session "+shortID(string(p.SessionID))+" are as they were "+before) + "\n" + rewound(r.Files)
+}
+
+// wholePoint returns the id of the file point that a text begins. It calls the daemon, so it must run in a command.
+func wholePoint(u *ui, id protocol.SessionID, text protocol.PointID) (protocol.PointID, error) {
+	var r protocol.SessionPointsResult
+	if err := u.session.Call(u.ctx, "session/points", protocol.SessionParams{SessionID: id}, &r); err != nil {
+		return "", err
+	}
+	ids := make([]protocol.PointID, 0, len(r.Data))
+	for i := range r.Data {
+		ids = append(ids, r.Data[i].ID)
+	}
+	return theOne(string(text), "file point", ids)
 }
 
 // rewound lists the files that an undo restored.

@@ -70,6 +70,9 @@ func live(u *ui) (lines []string, x, y int) {
 	}
 	menu := u.menuLines(u.width, min(menuLines, room-len(in)-len(below)))
 	lines = slices.Concat(above(u, min(room-len(in)-len(below)-len(menu), growing(u))), below)
+	if resting(u, q) {
+		x = -1
+	}
 	return slices.Concat(lines, in, menu), x, len(lines) + y
 }
 
@@ -83,6 +86,12 @@ func above(u *ui, room int) []string {
 	return append([]string{""}, items...)
 }
 
+// resting reports whether the agent works and the input is empty. The screen is then exact at any moment, because
+// the cursor waits in its first cell; the input shows one of its own.
+func resting(u *ui, q *question) bool {
+	return u.talk.turn != "" && q == nil && u.search == nil && u.in.Empty()
+}
+
 // inputLines returns at most room lines of the input, with its sign or the hint, and the
 // place of the cursor.
 func inputLines(u *ui, q *question, room int) (lines []string, x, y int) {
@@ -94,8 +103,10 @@ func inputLines(u *ui, q *question, room int) (lines []string, x, y int) {
 		lines[i] = "  " + l
 	}
 	lines[0] = mine.Render(signs[u.card.mode]) + lines[0][2:]
-	if u.in.Empty() {
-		lines[0] += faint.Render(u.hint(q))
+	if hint := u.hint(q); resting(u, q) {
+		lines[0] += faint.Reverse(true).Render(hint[:1]) + faint.Render(hint[1:])
+	} else if u.in.Empty() {
+		lines[0] += faint.Render(hint)
 	}
 	return lines, x + 2, y
 }
@@ -215,8 +226,8 @@ func (u *ui) queued() (lines []string) {
 	return lines
 }
 
-// status renders the status line: state, model, a driver other than standard, context window, tokens and cost,
-// background tasks, and title.
+// status renders the status line: state, model, a driver other than standard, sandbox, context window, cost and tokens,
+// and title. What does not fit is left out from the end.
 func (u *ui) status() string {
 	var parts []string
 	switch {
@@ -238,19 +249,56 @@ func (u *ui) status() string {
 	if d := s.Config.Driver; d != "" && d != "standard" {
 		parts = append(parts, termtext.OneLine(d, 30))
 	}
+	if s.ID != "" {
+		parts = append(parts, sandboxName(s.Config.Approval.Sandbox))
+	}
 	if m := u.talk.meter(); m != "" {
 		parts = append(parts, m)
 	}
 	if t := u.talk.total; t.Input+t.Output+t.CacheRead > 0 {
-		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", count(t.Input+t.CacheRead+t.CacheWrite), count(t.Output)))
 		if t.Cost > 0 {
 			parts = append(parts, Dollars(t.Cost))
 		}
+		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", count(t.Input+t.CacheRead+t.CacheWrite), count(t.Output)))
 	}
 	if s.Title != "" {
 		parts = append(parts, termtext.OneLine(s.Title, 40))
 	}
-	return faint.Render("─ ") + strings.Join(parts, faint.Render(" · "))
+	return faint.Render("─ ") + fitted(parts, u.width-2)
+}
+
+// leastPart is the fewest columns in which the last part of a status line is worth showing.
+const leastPart = 12
+
+// fitted joins parts on a line. Those that do not fit are left out from the end; the last one that is shown may be cut.
+func fitted(parts []string, width int) string {
+	line := ""
+	for i, p := range parts {
+		if i > 0 {
+			p = faint.Render(" · ") + p
+		}
+		room := width - ansi.StringWidth(line)
+		if ansi.StringWidth(p) <= room {
+			line += p
+			continue
+		}
+		if i == 0 || i == len(parts)-1 && room >= leastPart {
+			line += ansi.Truncate(p, room, "…")
+		}
+		break
+	}
+	return line
+}
+
+// sandboxName says on the status line what the commands of the agent reach.
+func sandboxName(m protocol.SandboxMode) string {
+	switch m {
+	case protocol.SandboxReadOnly:
+		return "sandbox readOnly"
+	case protocol.SandboxWorkspace:
+		return "sandbox workspace"
+	}
+	return "no sandbox"
 }
 
 // wait is what a turn waits for, such as "the model", and since when.

@@ -10,22 +10,34 @@ import (
 func (e *Editor) Before() (before string, alone bool) {
 	e.ready()
 	cells := e.text[e.at.line].cells
+	return written(cells[:e.at.cell]), len(e.text) == 1 && e.at.cell == len(cells)
+}
+
+// After returns the text of the cursor's line after the cursor, in which a block is a zero byte.
+func (e *Editor) After() string {
+	e.ready()
+	return written(e.text[e.at.line].cells[e.at.cell:])
+}
+
+// written returns the text of cells, in which a block is a zero byte.
+func written(cells []cell) string {
 	var b strings.Builder
-	for _, c := range cells[:e.at.cell] {
+	for _, c := range cells {
 		if c.block != nil {
 			b.WriteByte(0)
 		}
 		b.WriteString(c.text)
 	}
-	return b.String(), len(e.text) == 1 && e.at.cell == len(cells)
+	return b.String()
 }
 
-// Complete replaces the last n bytes of Before by a text. It can be undone.
-func (e *Editor) Complete(n int, text string) {
+// Complete replaces the last n bytes of Before and the first m bytes of After by a text. It can be undone.
+func (e *Editor) Complete(n, m int, text string) {
 	e.ready()
-	cells := e.text[e.at.line].cells[:e.at.cell]
-	from := boundary(cells, max(offset(cells, len(cells))-n, 0))
-	e.replace(pos{e.at.line, from}, e.at, parse(text), other)
+	cells := e.text[e.at.line].cells
+	from := boundary(cells[:e.at.cell], max(offset(cells[:e.at.cell], e.at.cell)-n, 0))
+	to := e.at.cell + boundary(cells[e.at.cell:], m)
+	e.replace(pos{e.at.line, from}, pos{e.at.line, to}, parse(text), other)
 }
 
 // Choice is an entry of a Menu.
