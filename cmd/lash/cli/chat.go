@@ -81,7 +81,7 @@ func (c chatCommand) Run(ctx context.Context, e *daemon.Environment) error {
 		s.close()
 		return dropEmpty(context.WithoutCancel(ctx), e, last)
 	case last != "":
-		fmt.Fprintf(console.Stdout, "To continue this session: lash chat %s\n", last)
+		fmt.Fprintf(console.Stdout, "To continue this session: lash chat %s\n", shortID(last))
 	}
 	return nil
 }
