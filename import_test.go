@@ -129,6 +129,7 @@ var levels = map[string]int{
 	"lashd/cmd/lash/files":                  1,
 	"lashd/cmd/lash/upgrade":                2,
 	"lashd/cmd/lash/clipboard":              0,
+	"lashd/cmd/lash/foreign":                4,
 	"lashd/cmd/lash/turns":                  1,
 	"lashd/cmd/lash/chat":                   7,
 	"lashd/cmd/internal/console":            2,

@@ -191,8 +191,8 @@ func orNone(name string) string {
 	return name + " and nothing else"
 }
 
-// renew gives the turns new ids, and removes what would give the session or a plugin more than history: ids of inputs, offers to run
-// calls again, and the name of the plugin that a node was verified to come from.
+// renew gives the turns new ids, and removes what would give the session or a plugin more than history: ids of inputs, decisions
+// that lashd made elsewhere, offers to run calls again, and the name of the plugin that a node was verified to come from.
 func (d *document) renew() {
 	turns := map[protocol.TurnID]protocol.TurnID{}
 	renewed := func(old protocol.TurnID) protocol.TurnID {
@@ -217,6 +217,7 @@ func (d *document) renew() {
 			o.TurnID, o.InputID = renewed(o.TurnID), ""
 		}
 		for p := range n.Message.Parts {
+			n.Message.Parts[p].Decision = nil
 			if r := n.Message.Parts[p].Result; r != nil {
 				r.Output.Refusal = nil
 			}

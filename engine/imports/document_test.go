@@ -26,7 +26,7 @@ func message(role, part string) string {
 
 const (
 	text   = `{"kind":"text","text":"x"}`
-	call   = `{"kind":"toolCall","call":{"callId":"c1","name":"shell","args":{}}}`
+	call   = `{"kind":"toolCall","call":{"callId":"c1","name":"shell","args":{}},"decision":{"mode":"allow","why":{"by":"rule","text":"a rule"}}}`
 	result = `{"kind":"toolResult","result":{"callId":"c1","name":"shell","order":0,"output":{"status":"success","refusal":{"what":"w","mode":"workspace"}}}}`
 )
 
@@ -70,6 +70,9 @@ func TestParse(t *testing.T) {
 		first := d.nodes[0].TurnID
 		if first == "trn_1" || first != d.nodes[2].TurnID || first == d.nodes[3].TurnID || d.nodes[0].Message.Origin.TurnID != first || d.nodes[0].Message.Origin.InputID != "" || d.turns != 2 {
 			t.Errorf("turns: %d, %+v", d.turns, d.nodes)
+		}
+		if d.nodes[1].Message.Parts[0].Decision != nil {
+			t.Error("a decision is left")
 		}
 		if d.nodes[2].Message.Parts[0].Result.Output.Refusal != nil || d.nodes[3].Plugin.Plugin != "" {
 			t.Error("a refusal or the name of a plugin is left")

@@ -15,7 +15,7 @@ import (
 // along if the store still has the session that the document was written from, and it has them. Text takes the place of all others;
 // missing counts them.
 //
-// The id of a session is random, so a document of somebody else cannot name a session here, and with it contents that were never in it.
+// The id of a session is random, so a document from elsewhere cannot name a session here, and with it contents that the document's writer never had.
 func (x *Imports) files(ctx context.Context, d *document) (h *History, missing int, err error) {
 	f := &fileCheck{Policy: attachment.Policy{Store: x.store, DenyURLs: x.denyURLs}, known: map[protocol.Digest]bool{}}
 	if f.sessions, err = x.original(ctx, d.source.ID); err != nil {

@@ -135,8 +135,8 @@ func Model() *kong.Application {
 	return console.Parser(context.Background(), program, description, &commands{}).Model
 }
 
-// withCommand adds the command to a command line that has none. An empty one is a chat on a terminal, else the help. One that begins with
-// -c continues a chat.
+// withCommand adds the command to a command line that has none. An empty one is a chat on a terminal, else the help. A command line that
+// begins with -c continues a chat.
 func withCommand(args []string) []string {
 	switch {
 	case len(args) > 0 && (args[0] == "-c" || args[0] == "--continue"):

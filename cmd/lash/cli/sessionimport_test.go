@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,16 +36,28 @@ func (p *place) imported(text string, args ...string) string {
 	return strings.TrimSpace(p.want(0, "ses_", "to continue: lash chat ses_", append([]string{"session", "import", file}, args...)...).out)
 }
 
+// partsOf returns the parts of a message, if there is one.
+func partsOf(m *protocol.Message) []protocol.Part {
+	if m == nil {
+		return nil
+	}
+	return m.Parts
+}
+
 // anyID matches the ids that an import replaces. Each is replaced by its kind and the order in which it occurs.
 var anyID = regexp.MustCompile(`\b(nod|trn|inp)_[0-9a-f]+\b`)
 
-// contentOf returns the nodes of a document as JSON lines, without what an import changes: ids and the settings of frames.
+// contentOf returns the nodes of a document as JSON lines, without what an import changes: ids, decisions over calls and the
+// settings of frames.
 func contentOf(d protocol.SessionDocument) []string {
 	var lines []string
 	names := map[string]string{}
 	for _, n := range d.Nodes {
 		if n.FrameOpen != nil {
 			n.FrameOpen.Config = protocol.Config{}
+		}
+		for i := range partsOf(n.Message) {
+			n.Message.Parts[i].Decision = nil
 		}
 		if n.Message != nil && n.Message.Origin != nil {
 			n.Message.Origin.InputID = ""
@@ -110,7 +123,8 @@ func TestSessionImport(t *testing.T) {
 			cut(`"role":"user"`, `"rôle":"user"`):          "parameter document.nodes.1.message.rôle is not valid: ",
 			cut(`"kind":"toolResult"`, `"kind":"text"`):    "must have no call, result or attachment",
 			cut(`"toolCall","call":{`, `"text","calls":{`): "document.nodes.",
-			"": "parameter document is not valid",
+			"":               "it is not a session that lash session export --format json, Claude Code or Codex has written",
+			`{"format":"x"}`: "parameter document.",
 		} {
 			file := filepath.Join(t.TempDir(), "bad.json")
 			if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
@@ -154,4 +168,49 @@ func TestForksAreToldApart(t *testing.T) {
 			t.Errorf("issue/21-3 session %s: %q, want %q", s.ID, got, want[string(s.ID)])
 		}
 	}
+}
+
+func TestImportSessionsOfOtherAgents(t *testing.T) {
+	p := newPlace(t)
+	user := filepath.Join(filepath.Dir(p.home), "user")
+	put := func(from string, to ...string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join("..", "foreign", "testdata", from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(append([]string{user}, to...)...)
+		text = []byte(strings.ReplaceAll(string(text), "/w/project", p.work))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	p.want(0, "", "Claude Code and Codex have no session files of "+p.work, "session", "import")
+	claude := put("claude.jsonl", ".claude", "projects", regexp.MustCompile("[^a-zA-Z0-9]").ReplaceAllString(p.work, "-"), "1.jsonl")
+	codex := put("codex.jsonl", ".codex", "sessions", "2026", "01", "02", "rollout-2026-01-02T03-04-05-x.jsonl")
+	if r := p.want(0, "Claude Code 2.0.77, ", "to import one: lash session import FILE", "session", "import"); !strings.Contains(r.out, ": The parser\n  "+claude+"\n") || !strings.Contains(r.out, ": Fix the parser\n  "+codex+"\n") {
+		t.Errorf("part/13 the list is %s", r.out)
+	}
+	p.want(0, `"agent":"Codex","version":"0.77.0"`, "", "session", "import", "--json")
+	for file, want := range map[string][]string{
+		claude: {`[1,"Fix the parser","","",0,0,0,false]`, `[2,"And now?\n[A file (image/png) was not imported.]","","",0,0,0,false]`},
+		codex:  {`[1,"Fix the parser","","",0,0,0,false]`, `[2,"And now?","","",0,0,0,false]`},
+	} {
+		id := strings.TrimSpace(p.want(0, "ses_", "imported 2 turns", "session", "import", file).out)
+		if got := numbered(p.turnsOf(id)); !cmp.Equal(got, want) {
+			t.Errorf("part/13 %s: %s", file, cmp.Diff(want, got))
+		}
+		p.want(0, "hello\n", "", "run", "--session", id, "go on")
+		if _, d := p.exported(id); d.Nodes[0].FrameOpen == nil || d.Nodes[0].FrameOpen.Config.Model.ID == "" {
+			t.Errorf("part/13 %s: the first node is %+v", file, d.Nodes[0])
+		}
+	}
+	p.want(0, "The parser", "", "session")
+	broken := filepath.Join(p.work, "broken.jsonl")
+	if err := os.WriteFile(broken, []byte("{\"type\":\"user\",\"sessionId\":\"x\"}\n{oops\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.want(console.ExitFailed, "", "nothing was imported from "+broken+": line 2: ", "session", "import", broken)
+	p.want(console.ExitFailed, "", "it is not a session that lash session export", "session", "import", filepath.Join(p.home, "config.toml"))
 }
