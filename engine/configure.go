@@ -74,7 +74,7 @@ func (ss *Sessions) propose(ctx context.Context, p *protocol.SessionConfigurePar
 	} else { // the present settings may be the cause
 		ss.eng.Log.Warn("changing settings without asking the session's plugins, because they cannot be opened", "session", row.ID, "error", err)
 	}
-	if err := c.buildOnce(ctx, buildContextOf(ss.eng, &row)); err != nil {
+	if err := c.buildOnce(ctx, buildContextOf(ss.eng, &row, c.current)); err != nil {
 		c.lease.release()
 		return nil, err
 	}

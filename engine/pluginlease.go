@@ -97,7 +97,7 @@ func (k *pluginLock) newLease(ctx context.Context, t *pluginSet) *lease {
 // matches reports whether the lease still fits the session, so that a turn may start with it. It runs on the
 // actor.
 func (l *lease) matches(st *state) bool {
-	return l.owner == st && l.set == st.plugins.opened() && bytes.Equal(settingsOf(l.row.Config), settingsOf(st.row.Config))
+	return l.owner == st && l.set == st.plugins.opened() && l.set.builtWith(st.row.Config) && bytes.Equal(settingsOf(l.row.Config), settingsOf(st.row.Config))
 }
 
 // leaseRevoked is the cause with which the context of a lease ends when the session is unloaded or the engine

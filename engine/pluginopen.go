@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"lashd/engine/authority"
 	"lashd/engine/clientserver"
 	"lashd/engine/plugin"
 	"lashd/engine/workgroup"
@@ -44,7 +45,7 @@ func (k *pluginLock) install(cfg protocol.Config, before *protocol.ToolState) (t
 // goroutine within the time limits of workgroup, never on the actor.
 func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState) (t *pluginSet, installed bool, err error) {
 	plugins, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(ctx context.Context) (*plugin.Session, error) {
-		return k.eng.build(ctx, cfg, buildContextOf(k.eng, k.row()), sharedHost)
+		return k.eng.build(ctx, cfg, buildContextOf(k.eng, k.row(), cfg), sharedHost)
 	})
 	if err != nil {
 		k.eng.group.LogPanic(err)
@@ -131,10 +132,11 @@ func (e *Engine) build(ctx context.Context, cfg protocol.Config, bc plugin.Build
 func sharedHost(h *plugin.Host) *plugin.Host { return h }
 
 // buildContextOf returns the context for building the plugins of a stored session. StateDir names lashd's own
-// files, which plugins must not touch.
-func buildContextOf(e *Engine, row *protocol.Session) plugin.BuildContext {
+// files, which plugins must not touch. The settings may be older than the session's: those of a turn that is resumed.
+func buildContextOf(e *Engine, row *protocol.Session, cfg protocol.Config) plugin.BuildContext {
 	return plugin.BuildContext{
 		SessionID: row.ID, Parent: row.Relation.Parent, Authority: row.Authority, Cwd: row.Cwd, StateDir: e.StateDir,
+		Sandbox: authority.SandboxOf(cfg.Approval, row.Authority.Ceiling),
 	}
 }
 

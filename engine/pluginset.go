@@ -25,6 +25,7 @@ type pluginSet struct {
 	prompt      atomic.Pointer[string]       // prompt text of the overlay
 	client      *clientTools
 	settings    []byte        // encoded driver and options that it was built with; see settingsOf
+	reads       bool          // it was built for a session whose commands only read
 	refusedHost *plugin.Host  // newer host whose plugins failed to open: not tried again; nil: none
 	rendered    rendered      // owned by the running turn
 	appends     chan struct{} // semaphore of size 1, held from the protocol's approval of nodes until they are stored
@@ -33,11 +34,14 @@ type pluginSet struct {
 	preamble   preamble // of the catalog that was asked for most recently
 }
 
-// builtWith reports whether the set was built with the driver and options of a configuration. Other settings need
-// no new plugins.
+// builtWith reports whether the set was built with the driver and options of a configuration, and for commands that only read or not,
+// as there. Other settings need no new plugins.
 func (t *pluginSet) builtWith(cfg protocol.Config) bool {
-	return bytes.Equal(t.settings, settingsOf(cfg))
+	return t.reads == onlyReads(cfg) && bytes.Equal(t.settings, settingsOf(cfg))
 }
+
+// onlyReads reports whether the commands of a session with these settings change nothing.
+func onlyReads(cfg protocol.Config) bool { return cfg.Approval.Sandbox == protocol.SandboxReadOnly }
 
 // hasAbandoned reports whether a call into these plugins did not return in time, including a call that lists
 // tools. Such plugins are replaced before the next use.
@@ -60,7 +64,7 @@ func (k *pluginLock) newSet(cfg protocol.Config, plugins *plugin.Session, with *
 	if err != nil {
 		return nil, err
 	}
-	t := &pluginSet{plugins: plugins, client: &clientTools{session: st.session}, settings: settingsOf(cfg), appends: make(chan struct{}, 1)}
+	t := &pluginSet{plugins: plugins, client: &clientTools{session: st.session}, settings: settingsOf(cfg), reads: onlyReads(cfg), appends: make(chan struct{}, 1)}
 	t.composer = tool.NewComposer(tool.Composition{Base: base, Rules: tool.Rules{
 		Contributors: []tool.Contributor{k.contributor(plugins)}, Access: tool.AccessOf(k.row().Authority),
 	}})

@@ -184,7 +184,7 @@ func (k *pluginLock) restorable(name string) (*snapshot, error) {
 	}
 	row := k.row()
 	_, err = workgroup.CallPlugin(k.ctx, k.eng.group, func(ctx context.Context) (struct{}, error) {
-		plugins, err := k.eng.rehearse(ctx, row.Config, buildContextOf(k.eng, row), stored)
+		plugins, err := k.eng.rehearse(ctx, row.Config, buildContextOf(k.eng, row, row.Config), stored)
 		if err == nil {
 			err = plugins.Close()
 		}

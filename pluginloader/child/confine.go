@@ -10,6 +10,7 @@ import (
 	"lashd/engine/proc"
 	"lashd/engine/sandbox"
 	"lashd/internal/pathresolve"
+	"lashd/rpc/protocol"
 )
 
 // Confinement describes the limits and the sandbox for all programs of one plugin. It does not
@@ -74,6 +75,27 @@ func (c *Confinement) In(workspace string) (*sandbox.Box, error) {
 	}
 	box.Required = c.Required
 	return made, nil
+}
+
+// ReadOnly returns the confinement of the plugin's programs in a session that only reads: they read what they would otherwise also write,
+// except for the plugin's data directory. It is c itself if they write nothing else, or run outside a sandbox.
+func (c *Confinement) ReadOnly() *Confinement {
+	if c == nil || c.Sandbox == nil || !c.Sandbox.Write && len(c.Sandbox.WritePaths) == 0 {
+		return c
+	}
+	held := *c
+	held.Sandbox = &Sandbox{
+		Workspace: c.Sandbox.Workspace || c.Sandbox.Write, ReadPaths: slices.Concat(c.Sandbox.ReadPaths, c.Sandbox.WritePaths), OpenNetwork: c.Sandbox.OpenNetwork,
+	}
+	return &held
+}
+
+// For returns the confinement in a session whose commands have a mode.
+func (c *Confinement) For(mode protocol.SandboxMode) *Confinement {
+	if mode == protocol.SandboxReadOnly {
+		return c.ReadOnly()
+	}
+	return c
 }
 
 // in resolves the paths of the sandbox for one workspace.

@@ -113,7 +113,7 @@ func (a *asked) run(ctx context.Context, s *session, q question) {
 		a.err = err
 		return
 	}
-	a.opinion, a.took, a.err = s.part.run(ctx, a.hook, s.build.Cwd, data)
+	a.opinion, a.took, a.err = s.part.run(ctx, a.hook, place{s.build.Cwd, s.build.Sandbox}, data)
 	if a.err == nil && a.updated != nil {
 		a.err = a.translate()
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"sync"
 
+	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
 	"lashd/engine/sandbox"
@@ -16,6 +17,7 @@ import (
 	"lashd/internal/pathresolve"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
+	"lashd/rpc/protocol"
 )
 
 // Config configures the commands of one plugin. The loader fills it in for each loaded version of
@@ -96,7 +98,7 @@ func (p *Part) hideSecrets() {
 func (p *Part) Spec(c plugin.BuildContext) (plugin.Spec, error) {
 	return func(r *plugin.Registrar) error {
 		if len(p.tools) > 0 {
-			r.Tools().Add(&tools{part: p, cwd: c.Cwd})
+			r.Tools().Add(&tools{part: p, place: place{c.Cwd, c.Sandbox}})
 		}
 		if len(p.hooks) > 0 {
 			(&session{part: p, build: c}).register(r)
@@ -117,17 +119,28 @@ func (p *Part) begin() (end func(), err error) {
 	return p.running.Done, nil
 }
 
+// place is where the commands of a session run.
+type place struct {
+	cwd     string               // the workspace
+	sandbox protocol.SandboxMode // of the session's own commands, or of a call if that is narrower
+}
+
+// in returns the place of a call that runs in a mode.
+func (p place) in(mode protocol.SandboxMode) place {
+	return place{p.cwd, authority.Narrowest(p.sandbox, mode)}
+}
+
 // prepare completes a command for a session: directory, environment, mark, limits and sandbox. It creates the
 // temporary directory of a sandboxed command. For a plugin that needs approval, it checks that the
 // program is the approved one. The caller calls release after the start, and reports the Changes of box after the end.
-func (p *Part) prepare(ctx context.Context, c *proc.Command, cwd string, pass []string, set map[string]string) (box *sandbox.Box, release func(), err error) {
-	if c.Dir == cwd && cwd != "" {
-		if c.OpenDir, c.Dir, err = pathresolve.OpenDir(cwd, "."); err != nil {
+func (p *Part) prepare(ctx context.Context, c *proc.Command, at place, pass []string, set map[string]string) (box *sandbox.Box, release func(), err error) {
+	if c.Dir == at.cwd && at.cwd != "" {
+		if c.OpenDir, c.Dir, err = pathresolve.OpenDir(at.cwd, "."); err != nil {
 			return nil, nil, err
 		}
 		defer func() { release, err = afterStart(c.OpenDir, release, err) }()
 	}
-	if box, err = p.config.Confine.In(cwd); err != nil {
+	if box, err = p.config.Confine.For(at.sandbox).In(at.cwd); err != nil {
 		return nil, nil, err
 	}
 	c.Confine = box.Confinement
@@ -177,7 +190,7 @@ func (p *Part) Shutdown(ctx context.Context) error {
 // tools offers the commands as tools of one session.
 type tools struct {
 	part *Part
-	cwd  string
+	place
 }
 
 // Tools implements tool.Provider.
@@ -193,7 +206,7 @@ func (t *tools) Tools() []tool.Tool {
 func (t *tools) Execute(ctx context.Context, call tool.Invocation) (tool.Result, error) {
 	for _, c := range t.part.tools {
 		if c.tool.Manifest.Name == call.Name {
-			return tool.Result{Output: t.part.execute(ctx, c, t.cwd, call)}, nil
+			return tool.Result{Output: t.part.execute(ctx, c, t.in(call.Sandbox), call)}, nil
 		}
 	}
 	return tool.Result{}, fmt.Errorf("plugin %s: no tool %q", t.part.config.ID, call.Name)

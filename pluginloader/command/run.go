@@ -79,8 +79,8 @@ type ran struct {
 
 // run runs a hook to its end and returns its result and duration. After an error the hook has made
 // no decision; OnError of the hook says what follows.
-func (p *Part) run(ctx context.Context, h *hook, cwd string, input []byte) (opinion, time.Duration, error) {
-	r, err := p.await(ctx, h, cwd, input)
+func (p *Part) run(ctx context.Context, h *hook, at place, input []byte) (opinion, time.Duration, error) {
+	r, err := p.await(ctx, h, at, input)
 	p.repeat(r.stderr)
 	if err != nil {
 		return opinion{}, r.took, err
@@ -93,7 +93,7 @@ func (p *Part) run(ctx context.Context, h *hook, cwd string, input []byte) (opin
 // await runs a hook to its end: it starts the command, feeds it the event on stdin, and waits at
 // most the hook's timeout. Processes that the command leaves behind are ended. The error means that
 // the run cannot have made a decision.
-func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r ran, err error) {
+func (p *Part) await(ctx context.Context, h *hook, at place, input []byte) (r ran, err error) {
 	end, err := p.begin()
 	if err != nil {
 		return r, err
@@ -102,11 +102,11 @@ func (p *Part) await(ctx context.Context, h *hook, cwd string, input []byte) (r 
 	limited, cancel := context.WithTimeoutCause(ctx, h.timeout, errTimeout)
 	defer cancel()
 	stdout, stderr := &bounded{limit: maxStdout}, &bounded{limit: maxStderr}
-	own := map[string]string{"CLAUDE_PROJECT_DIR": cwd, "CLAUDE_PLUGIN_DATA": p.config.Data, "PWD": cwd}
+	own := map[string]string{"CLAUDE_PROJECT_DIR": at.cwd, "CLAUDE_PLUGIN_DATA": p.config.Data, "PWD": at.cwd}
 	c := proc.Command{
-		Argv: h.argv, Dir: cwd, Stdin: bytes.NewReader(input), Stdout: stdout, Stderr: stderr, Grace: hookGrace, Drain: hookDrain,
+		Argv: h.argv, Dir: at.cwd, Stdin: bytes.NewReader(input), Stdout: stdout, Stderr: stderr, Grace: hookGrace, Drain: hookDrain,
 	}
-	box, release, err := p.prepare(limited, &c, cwd, h.PassEnv, own)
+	box, release, err := p.prepare(limited, &c, at, h.PassEnv, own)
 	if err != nil {
 		return r, fmt.Errorf("it could not run: %w", err)
 	}

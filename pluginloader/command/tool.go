@@ -73,7 +73,7 @@ type value struct {
 // arguments, a program that does not start, a timeout, and a failing exit code. The output of the
 // command is stored even if ctx has ended. Long output becomes an artifact, and the text shows its
 // start and end.
-func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call tool.Invocation) protocol.ToolOutput {
+func (p *Part) execute(ctx context.Context, c *commandTool, at place, call tool.Invocation) protocol.ToolOutput {
 	end, err := p.begin()
 	if err != nil {
 		return protocol.Fail(protocol.FailUnavailable, "plugin_stopped", err.Error(), protocol.FromPlugin)
@@ -83,7 +83,7 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 	if err != nil {
 		return protocol.Fail(protocol.FailInvalidRequest, "invalid_arguments", fmt.Sprintf("arguments of %s: %v", c.Name, err), protocol.FromTool)
 	}
-	cmd, box, release, err := p.toolCommand(ctx, c, cwd, v)
+	cmd, box, release, err := p.toolCommand(ctx, c, at, v)
 	if err != nil {
 		return p.unavailable(c, cmd, err)
 	}
@@ -116,8 +116,8 @@ func (p *Part) execute(ctx context.Context, c *commandTool, cwd string, call too
 // toolCommand builds the command of a call. It runs in the workspace, or in the plugin's directory
 // if the manifest says so. A shell tool gets its parameters as environment variables, never as part
 // of the script, so values cannot inject code. The caller calls release after the start.
-func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v values) (cmd proc.Command, box *sandbox.Box, release func(), err error) {
-	dir, env := cwd, maps.Clone(c.env)
+func (p *Part) toolCommand(ctx context.Context, c *commandTool, at place, v values) (cmd proc.Command, box *sandbox.Box, release func(), err error) {
+	dir, env := at.cwd, maps.Clone(c.env)
 	if c.In == manifest.InPlugin {
 		dir = p.config.Root
 	}
@@ -127,7 +127,7 @@ func (p *Part) toolCommand(ctx context.Context, c *commandTool, cwd string, v va
 		maps.Copy(env, v.environment())
 	}
 	env["PWD"] = dir
-	box, release, err = p.prepare(ctx, &cmd, cwd, c.PassEnv, env)
+	box, release, err = p.prepare(ctx, &cmd, at, c.PassEnv, env)
 	return cmd, box, release, err
 }
 

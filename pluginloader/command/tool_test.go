@@ -62,7 +62,7 @@ func (p *Part) call(t testing.TB, ctx context.Context, cwd, name, args string) (
 
 func (p *Part) callWith(t testing.TB, ctx context.Context, cwd, name, args string, h *host) protocol.ToolOutput {
 	t.Helper()
-	res, err := (&tools{part: p, cwd: cwd}).Execute(ctx, tool.Invocation{Name: name, Args: json.RawMessage(args), Host: h})
+	res, err := (&tools{part: p, place: place{cwd: cwd}}).Execute(ctx, tool.Invocation{Name: name, Args: json.RawMessage(args), Host: h})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,10 +93,13 @@ func (e *endpoint) boxOf(mode protocol.SandboxMode, workspace string) *box {
 	return b
 }
 
-// in returns the endpoint with another sandbox.
-func (e *endpoint) in(b *box) *endpoint {
+// in returns the endpoint for sessions whose commands have a mode, with the sandbox of these commands, or the plugin's.
+func (e *endpoint) in(mode protocol.SandboxMode, b *box) *endpoint {
 	own := *e
 	own.Box = b
+	if e.settings.own && mode == protocol.SandboxReadOnly {
+		own.Held = e.reading
+	}
 	own.seal(e.sealed)
 	return &own
 }
@@ -235,7 +238,7 @@ func (e *endpoint) confined() string {
 // serverFor returns the server that may work for a call, and a function that the caller calls when the call has ended. A server in
 // the sandbox of another session is never used.
 func (p *Part) serverFor(m *member, call *tool.Invocation) (*server, func(), error) {
-	e := m.end.in(m.end.boxFor(call))
+	e := m.end.in(call.Sandbox, m.end.boxFor(call))
 	if e.key == m.server.end.key {
 		return m.server, func() {}, nil
 	}

@@ -48,6 +48,7 @@ type endpoint struct {
 	Call     time.Duration     // time limit of a call
 	Digest   string            // of the plugin, if its files matter to the server; otherwise empty
 	Held     *proc.Confinement // limits and sandbox
+	reading  *proc.Confinement // those for sessions whose commands only read
 	Private  bool              // values of headers and variables are secret
 	Temp     string            // TMPDIR of the program; empty: that of lashd
 	Box      *box              // the sandbox of a session's commands; nil: none, or that of the plugin in Held
@@ -120,7 +121,11 @@ func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 	if err != nil {
 		return err
 	}
-	e.Held = held.Confinement
+	reading, err := confine.ReadOnly().In("")
+	if err != nil {
+		return err
+	}
+	e.Held, e.reading = held.Confinement, reading.Confinement
 	boxed := confine != nil && confine.Sandbox != nil
 	env := child.Environment{Daemon: in.environ, Pass: s.PassEnv, Set: set, Temp: confine.Temp()}
 	in.secrets = append(append(in.secrets, env.Secrets()...), child.SecretsInArgs(e.Argv[1:])...)

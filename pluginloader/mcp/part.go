@@ -87,7 +87,7 @@ func (m *member) lists() (all []*List) {
 
 // add takes a server from the pool.
 func (p *Part) add(name string, e *endpoint) error {
-	s, err := p.pool.use(e.in(p.pool.listing(e)), p)
+	s, err := p.pool.use(e.in(protocol.SandboxReadOnly, p.pool.listing(e)), p)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"lashd/engine/tool"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/process"
+	"lashd/rpc/protocol"
 	"lashd/test/skip"
 )
 
@@ -65,6 +66,34 @@ func does(t *testing.T, s *plugin.Session, what string, with ...string) string {
 		return r.Output.Failure.Code + ": " + r.Output.Failure.Message
 	}
 	return r.Output.Text
+}
+
+// TestCallsThatOnlyRead has a tool of a process that may change files called for work that may only read.
+func TestCallsThatOnlyRead(t *testing.T) {
+	skip.Unless(t, "LANDLOCK", proc.Confines().Sandbox >= 6, proc.Confines().String())
+	file := filepath.Join(t.TempDir(), "file")
+	c := greedy(t, "", "", child.Confinement{Sandbox: &child.Sandbox{WritePaths: []string{filepath.Dir(file)}}, Required: true})
+	s := session(t, "ses_1", begin(t, c))
+	args, err := json.Marshal(map[string]any{"do": "write", "with": []string{file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[protocol.SandboxMode]string{protocol.SandboxWorkspace: "", protocol.SandboxReadOnly: "wider_sandbox"} {
+		t.Run("part11/1 a call with the mode "+string(mode), func(t *testing.T) {
+			os.Remove(file)
+			r, err := s.Sources()[0].Provider.Execute(t.Context(), tool.Invocation{CallID: "c1", ToolID: "note", Name: "note", Args: args, Sandbox: mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			code := ""
+			if r.Output.Failure != nil {
+				code = r.Output.Failure.Code
+			}
+			if _, err := os.Stat(file); code != want || (err == nil) != (want == "") {
+				t.Errorf("the call returned %+v, and the file exists: %v; want the code %q", r.Output, err == nil, want)
+			}
+		})
+	}
 }
 
 func TestSandbox(t *testing.T) {

@@ -18,10 +18,12 @@ import (
 // Lock order: an instance's mu before Factory.mu. Neither is held during a call to the process. All
 // methods are safe for concurrent use.
 type Factory struct {
-	config  Config
-	super   *child.Supervisor[*life]
-	running sync.WaitGroup // goroutines of the factory
-	tell    func()         // logs the first start
+	config Config
+	// readOnly runs the process of sessions whose commands only read; nil: this one writes nothing that theirs must not.
+	readOnly *Factory
+	super    *child.Supervisor[*life]
+	running  sync.WaitGroup // goroutines of the factory
+	tell     func()         // logs the first start
 
 	mu    sync.Mutex
 	used  bool                 // a session has used the process
@@ -35,10 +37,20 @@ func New(c Config) (*Factory, error) {
 	if err != nil {
 		return nil, err
 	}
+	f := newFactory(c)
+	if held := c.Confine.ReadOnly(); held != c.Confine {
+		c.Confine = held
+		f.readOnly = newFactory(c)
+	}
+	return f, nil
+}
+
+// newFactory returns a Factory with one process, for a configuration that was checked.
+func newFactory(c Config) *Factory {
 	f := &Factory{config: c, seats: map[string]*instance{}}
 	f.tell = sync.OnceFunc(func() { c.Log.Info("plugin started", "version", c.Version, "sandbox", f.Sandbox()) })
 	f.super = &child.Supervisor[*life]{Plugin: c.ID, Launch: f.launch, Report: c.Quarantined, Tireless: c.Tireless}
-	return f, nil
+	return f
 }
 
 // ID implements plugin.Factory.
@@ -76,8 +88,17 @@ func (f *Factory) Start(ctx context.Context) error {
 	return err
 }
 
-// Status returns the state of the process. It never starts the process.
+// Status returns the state of the process, or that of read-only sessions if no other session uses the plugin. It never starts a process.
 func (f *Factory) Status() *protocol.PluginProcess {
+	is := f.status()
+	if f.readOnly != nil && is.State == "idle" {
+		return f.readOnly.status()
+	}
+	return is
+}
+
+// status returns the state of one process.
+func (f *Factory) status() *protocol.PluginProcess {
 	l, standing := f.super.Look()
 	is := &protocol.PluginProcess{State: "idle", Sandbox: f.Sandbox()}
 	switch {
@@ -99,11 +120,16 @@ func (f *Factory) Status() *protocol.PluginProcess {
 }
 
 // Resume ends the quarantine of a process that crashed too often.
-func (f *Factory) Resume() { f.super.Resume() }
+func (f *Factory) Resume() {
+	f.super.Resume()
+	if f.readOnly != nil {
+		f.readOnly.Resume()
+	}
+}
 
 // Build implements plugin.Factory.
 func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
-	i := newInstance(f, ctx)
+	i := newInstance(f.processFor(ctx.Sandbox), ctx)
 	if f.config.Also != nil {
 		var err error
 		if i.also, err = f.config.Also(ctx); err != nil {
@@ -116,9 +142,20 @@ func (f *Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 	return &stateful{i}, nil
 }
 
+// processFor returns the Factory with the process for sessions whose commands have a mode.
+func (f *Factory) processFor(mode protocol.SandboxMode) *Factory {
+	if mode == protocol.SandboxReadOnly && f.readOnly != nil {
+		return f.readOnly
+	}
+	return f
+}
+
 // Shutdown implements plugin.Shutdowner. It stops the process and returns when nothing of it is
 // left. After ctx ends, that takes at most Deadlines.Terminate.
 func (f *Factory) Shutdown(ctx context.Context) error {
+	if f.readOnly != nil {
+		f.running.Go(func() { _ = f.readOnly.Shutdown(ctx) }) // it returns no error
+	}
 	if l := f.super.Close(); l != nil {
 		l.stop(ctx, f.config.Deadlines.Stop)
 	}

@@ -73,6 +73,10 @@ func (t *tools) Execute(ctx context.Context, call tool.Invocation) (tool.Result,
 
 // execute runs a call under a contract.
 func (t *tools) execute(ctx context.Context, call tool.Invocation, contract protocol.ToolContract) (tool.Result, error) {
+	if call.Sandbox == protocol.SandboxReadOnly && t.factory.readOnly != nil {
+		return tool.Result{Output: protocol.Fail(protocol.FailPermission, "wider_sandbox", fmt.Sprintf("The tool %s did not run: this work may only read, and the plugin %s "+
+			"can change files in this session. Start a session with the sandbox mode readOnly to use it.", call.Name, t.factory.ID()), protocol.FromPolicy)}, nil
+	}
 	limit := t.factory.config.Deadlines.Tool
 	if contract.TimeoutMs > 0 {
 		limit = time.Duration(contract.TimeoutMs) * time.Millisecond
