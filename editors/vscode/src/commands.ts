@@ -18,6 +18,7 @@ export interface CommandContext {
   log: vscode.LogOutputChannel;
   /** starts or ends the demo, which uses a separate daemon */
   demo(on: boolean): Promise<void>;
+  inDemo(): boolean;
 }
 
 /** Target selects a session: a tree entry or an id. undefined selects the session of the active chat. */
@@ -60,6 +61,8 @@ export function sessionCommands(parts: CommandContext): Commands {
     attachSelection: () => chats.attachSelection(),
     attachFile: (uri: vscode.Uri | undefined) => chats.attachFile(uri),
     restart: () => daemon.start(),
+    restartDaemon: () => restartDaemon(daemon),
+    killDemo: () => killDemo(parts),
     showLog: () => log.show(),
     status: () => status(parts),
     demo: () => parts.demo(true),
@@ -138,6 +141,25 @@ async function remove({ daemon, sessions, chats }: CommandContext, sessionId: Se
   }
 }
 
+/** restartDaemon ends the daemon, and the extension starts it again. Running turns continue after that. */
+export async function restartDaemon(daemon: Daemon): Promise<void> {
+  if (daemon.state.kind === "ready") {
+    await daemon.call("shutdown", { daemon: true });
+  } else {
+    daemon.start();
+  }
+}
+
+/** killDemo kills the daemon of the demo, as a crash would. It never kills the daemon of the user. */
+async function killDemo(parts: CommandContext) {
+  if (!parts.inDemo()) {
+    void vscode.window.showInformationMessage('lashd: This kills only the daemon of the demo. Run "Try lashd Without a Model" first.');
+    return;
+  }
+  const { pid } = await parts.daemon.call("server/status", {});
+  process.kill(pid, "SIGKILL");
+}
+
 const stateText: Record<State["kind"], string> = {
   connecting: "Connecting to lashd\u2026",
   ready: "Connected to lashd",
@@ -145,16 +167,17 @@ const stateText: Record<State["kind"], string> = {
   closed: "Not connected to lashd",
 };
 
-async function status({ daemon, sessions, questions, log }: CommandContext) {
+async function status({ daemon, questions, log }: CommandContext) {
   const { state } = daemon;
   const detail = state.kind === "ready" ? state.server.dataDir : state.kind === "failed" ? state.reason : undefined;
   const entries: (vscode.QuickPickItem & { run: () => unknown })[] = [
-    { label: "$(question) Answer a question", description: String(sessions.decisions.length), run: () => questions.ask() },
+    { label: "$(question) Answer a question", description: String(questions.decisions.length), run: () => questions.ask() },
     { label: "$(key) Set up a provider", run: () => vscode.commands.executeCommand("lashd.setUpProvider") },
     { label: "$(add) New session", run: () => vscode.commands.executeCommand("lashd.newSession") },
     { label: "$(debug-restart) Reconnect", detail, run: () => daemon.start() },
+    { label: "$(refresh) Restart daemon", description: "applies config.toml; running turns continue", run: () => restartDaemon(daemon) },
     { label: "$(output) Show log", run: () => log.show() },
   ];
-  const open = sessions.decisions.length > 0 ? entries : entries.slice(1);
+  const open = questions.decisions.length > 0 ? entries : entries.slice(1);
   await (await vscode.window.showQuickPick(open, { placeHolder: stateText[state.kind] }))?.run();
 }

@@ -11,6 +11,7 @@ import { realFolders } from "./openFolders";
 import { program } from "./program";
 import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
+import { Throttle } from "./throttle";
 import { ConfigFile } from "./views/configFile";
 import { Questions } from "./views/questions";
 import { ReadState } from "./views/readState";
@@ -23,6 +24,9 @@ import { Sidebar } from "./sidebar";
 
 const demoKey = "lashd.demo";
 
+/** The shortest time between two redraws of the list of sessions. A busy daemon sends hundreds of changes a second. */
+const redrawMs = 200;
+
 /** activate connects to the daemon and creates the views and commands. */
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("lashd", { log: true });
@@ -33,7 +37,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const texts = new Texts();
   const chats: Chats = new Chats({ daemon, log, texts, extensionUri: context.extensionUri, open: (id) => chats.show(id) });
   const traces = new Traces(daemon);
-  const questions = new Questions(daemon, sessions, (id) => chats.visible(id));
+  const questions = new Questions(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id));
   const seen = new ReadState(context.workspaceState);
   const tree = new SessionTree(sessions, seen);
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
@@ -43,13 +47,16 @@ export function activate(context: vscode.ExtensionContext): void {
   const setup = new Setup({ program: () => program(context, false), daemon, sessions, chats, inDemo, openConfig: () => config.open() });
   const sidebar = new Sidebar(daemon, sessions, log, context.globalState, texts);
 
+  const redraw = new Throttle(() => {
+    const open = questions.decisions.length;
+    status.show(daemon.state, here(sessions), open, inDemo());
+    view.badge = { value: open, tooltip: counted(open, "open question") };
+    tree.refresh();
+  }, redrawMs);
   const show = () => {
-    const open = sessions.decisions.filter((d) => isShown(sessions, d.sessionId));
-    status.show(daemon.state, sessions, inDemo());
-    view.badge = { value: open.length, tooltip: counted(open.length, "open question") };
     questions.update();
     sidebar.setActiveChat(chats);
-    tree.refresh();
+    redraw.request();
   };
   daemon.onState((state) => {
     log.info(`connection: ${state.kind}`);
@@ -83,7 +90,7 @@ export function activate(context: vscode.ExtensionContext): void {
     log, view, status, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
     ...register(log, {
-      ...sessionCommands({ daemon, sessions, chats, questions, log, demo }), ...sidebar.commands, ...chatCommands(daemon, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands,
+      ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo }), ...sidebar.commands, ...chatCommands(daemon, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands,
       openConfig: () => config.open(),
     }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
@@ -91,8 +98,14 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.onDidChangeWindowState(({ focused }) => void (focused && setup.update(true).catch(() => undefined))), // the user may have run lash login
     { dispose: () => daemon.close() },
     { dispose: () => questions.close() },
+    redraw,
   );
   daemon.start();
+}
+
+/** here returns the sessions that this window shows. */
+function here(sessions: Sessions): Session[] {
+  return [...sessions.list.values()].filter((session) => isInFolders(session, folders()));
 }
 
 function isShown(sessions: Sessions, id: string): boolean {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -18,7 +19,7 @@ export function program(context: vscode.ExtensionContext, demo: boolean): Progra
     throw new Error(found.problem);
   }
   const home = demo ? demoHome(context) : config.get("home", "");
-  return { command: found.command, args: ["stdio"], env: { ...process.env, ...(home && { LASHD_HOME: home }), ...(demo && { LASHD_SOCKET: demoSocket() }) } };
+  return { command: found.command, args: ["stdio"], env: { ...process.env, ...(home && { LASHD_HOME: home }), ...(demo && { LASHD_SOCKET: demoSocket(home) }) } };
 }
 
 /** lash returns the program for people that belongs to a lashd: the one beside it or, without it, the one in PATH. */
@@ -42,9 +43,9 @@ function demoHome(context: vscode.ExtensionContext): string {
   return dir;
 }
 
-/** demoSocket returns a socket path for the demo. The extension's storage path can exceed the length limit of socket paths. */
-function demoSocket(): string {
-  const dir = join(process.env.XDG_RUNTIME_DIR ?? join(tmpdir(), `lashd-${process.getuid?.() ?? "user"}`), "lashd-demo");
+/** demoSocket returns the socket of the demo in a data directory, which differs between profiles. A socket in the directory itself could exceed the length limit of socket paths. */
+export function demoSocket(home: string, runtimeDir = process.env.XDG_RUNTIME_DIR): string {
+  const dir = join(runtimeDir ?? join(tmpdir(), `lashd-${process.getuid?.() ?? "user"}`), "lashd-demo");
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  return join(dir, "lashd.sock");
+  return join(dir, `${createHash("sha256").update(home).digest("hex").slice(0, 12)}.sock`);
 }

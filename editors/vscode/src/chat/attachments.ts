@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { fileProblem, typeOf } from "../model/files";
 import type { Attached, Contents, ToWebview } from "./messages";
+import { workspaceFiles } from "./workspaceFiles";
 
 /** Larger texts are attached by name only; the agent can read them. */
 const maxFileBytes = 64 * 1024;
@@ -46,9 +47,7 @@ export async function attachmentOfFile(uri: vscode.Uri): Promise<ToWebview & { t
 
 /** pickAttachments lets the user select files to attach: of the workspace, or any others in a dialog. */
 export async function pickAttachments(): Promise<vscode.Uri[]> {
-  const uris = await vscode.workspace.findFiles("**/*", undefined, 5000);
-  const items = uris.map((uri) => ({ label: vscode.workspace.asRelativePath(uri), uri }));
-  items.sort((a, b) => a.label.localeCompare(b.label));
+  const items = (await workspaceFiles()).map(({ path, uri }) => ({ label: path, uri }));
   return new Promise((resolve) => {
     const browse: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("folder-opened"), tooltip: "Browse for other files, such as images" };
     const pick = Object.assign(vscode.window.createQuickPick<{ label: string; uri: vscode.Uri }>(), {

@@ -86,4 +86,6 @@ export type FromWebview =
   /** set up the provider of the session */
   | { type: "setUp" }
   /** undo a turn and all later ones; text is the input of the turn */
-  | { type: "rewind"; turnId: TurnID; text: string };
+  | { type: "rewind"; turnId: TurnID; text: string }
+  /** undo a message that steered a turn, and everything after it */
+  | { type: "rewindMessage"; itemId: ItemID; text: string };

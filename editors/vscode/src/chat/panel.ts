@@ -2,18 +2,13 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { messageOf } from "../daemon/daemon";
 import { Deadlines } from "../model/approvals";
-import { toInput } from "../model/input";
 import { titleOf } from "../model/sessions";
 import type { Event, SessionID } from "../protocol";
 import type { FollowedSession } from "../sessions";
 import type { Texts } from "../views/textDocuments";
-import { answerDecision, previewFile, runAgain } from "./answers";
-import { showChange, showChanges } from "./changes";
-import { handleContents } from "./contents";
-import { openLink } from "./links";
 import type { FromWebview, Options, ToWebview } from "./messages";
 import { page } from "./page";
-import { rewind } from "./rewind";
+import { Requests } from "./requests";
 
 export const viewType = "lashd.chat";
 
@@ -43,8 +38,10 @@ export class ChatPanel {
   private undelivered: ToWebview[] = []; // messages for a page that is not ready yet
   private open = true;
   private readonly deadlines = new Deadlines();
+  private readonly requests: Requests;
 
   constructor(private readonly panel: vscode.WebviewPanel, readonly followed: FollowedSession, private readonly context: Context) {
+    this.requests = new Requests(context, followed, (message) => this.post(message));
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(context.extensionUri, "dist")] };
     const icon = (theme: string) => vscode.Uri.joinPath(context.extensionUri, "media", `lashd-${theme}.svg`);
     panel.iconPath = { light: icon("light"), dark: icon("dark") };
@@ -134,105 +131,12 @@ export class ChatPanel {
   }
 
   private async handle(message: FromWebview): Promise<unknown> {
-    const { daemon } = this.context;
-    const sessionId = this.followed.id;
-    switch (message.type) {
-      case "ready":
-        this.ready = true;
-        this.reset();
-        return this.undelivered.splice(0).forEach((late) => this.post(late));
-      case "send":
-        return this.send(message);
-      case "stop":
-        return this.stop();
-      case "answer":
-        return this.answer(message);
-      case "preview":
-        return previewFile(this.context.texts, this.followed.view, message.decisionId, message.file);
-      case "again":
-        return runAgain(daemon, sessionId, this.followed.view, message.itemId, message.withHosts);
-      case "withdraw":
-        return daemon.change("queue/cancel", { sessionId, inputId: message.inputId });
-      case "older":
-        return this.older();
-      case "attach":
-      case "dropped":
-      case "store":
-      case "picture":
-      case "context":
-        return handleContents(message, daemon, sessionId, (answer) => this.post(answer));
-      case "setUp":
-        return vscode.commands.executeCommand("lashd.setUpProvider", this.followed.view?.session.config.model.provider);
-      case "diff":
-        return showChange(this.context.texts, message.change, this.followed.view?.session.cwd ?? "");
-      case "open":
-        return openLink(message.href, this.followed.view?.session.cwd ?? "/");
-      case "fork":
-        return this.fork(message.itemId);
-      case "rewind":
-        return this.rewind(message);
-      case "run":
-        return vscode.commands.executeCommand(`lashd.${message.command}`, message.turnId);
-      case "changes":
-        return showChanges(this.context, { sessionId, turnId: message.turnId }, this.followed.view?.session.cwd ?? "");
+    if (message.type !== "ready") {
+      return this.requests.handle(message);
     }
-  }
-
-  private async send({ text, attached, whenBusy: when }: FromWebview & { type: "send" }) {
-    const { daemon } = this.context;
-    const input = toInput(text, attached);
-    try {
-      const params = { sessionId: this.followed.id, input, whenBusy: when };
-      await daemon.change("turn/start", params);
-      this.post({ type: "sent", ok: true });
-      await this.setTitle(text);
-    } catch (error) {
-      this.post({ type: "sent", ok: false });
-      throw error;
-    }
-  }
-
-  /** setTitle sets the title of a session that has none to the first line of an input. */
-  private async setTitle(text: string) {
-    const title = (text.split("\n")[0] ?? "").slice(0, 60).trim();
-    if (title !== "" && !this.followed.view?.session.title) {
-      await this.context.daemon.change("session/setTitle", { sessionId: this.followed.id, title });
-    }
-  }
-
-  /** stop stops the running turn, if any. */
-  async stop(): Promise<void> {
-    const turnId = this.followed.view?.turnId;
-    if (turnId !== undefined) {
-      await this.context.daemon.change("turn/interrupt", { turnId });
-    }
-  }
-
-  private async answer({ type: _, decisionId, ...answer }: FromWebview & { type: "answer" }) {
-    const message = await answerDecision(this.context.daemon, this.followed.view, decisionId, answer);
-    if (message !== undefined) {
-      this.post({ type: "failed", message });
-    }
-  }
-
-  private async older() {
-    const older = await this.followed.older();
-    if (older) {
-      this.post({ type: "page", page: older });
-    }
-  }
-
-  private async fork(itemId: string) {
-    const r = await this.context.daemon.change("session/fork", { sessionId: this.followed.id, atNode: nodeOf(itemId) });
-    await this.context.daemon.call("session/detach", { sessionId: r.sessionId });
-    this.context.open(r.sessionId);
-  }
-
-  private async rewind({ turnId, text }: FromWebview & { type: "rewind" }) {
-    const done = await rewind(this.context.daemon, this.followed.id, turnId);
-    if (done && done !== "only") {
-      this.post({ type: "draft", text });
-    }
+    this.ready = true;
+    this.reset();
+    this.undelivered.splice(0).forEach((late) => this.post(late));
   }
 
   private closeBecause(reason: string) {
@@ -247,11 +151,6 @@ export class ChatPanel {
     this.closing.forEach((closing) => void closing.dispose());
     this.closed.fire();
   }
-}
-
-/** nodeOf returns the node that contains an item. */
-function nodeOf(itemId: string): string {
-  return itemId.slice(0, itemId.lastIndexOf(":"));
 }
 
 function options(): Options {

@@ -1,7 +1,16 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "../daemon/daemon";
 import { counted } from "../model/sessions";
-import type { FileRewind, PointID, RewindFiles, SessionID, SessionRewindParams, TurnID } from "../protocol";
+import type { FileRewind, NodeID, PointID, RewindFiles, SessionID, SessionRewindParams, TurnID } from "../protocol";
+import type { Texts } from "../views/textDocuments";
+import { showChanges } from "./changes";
+import { forget, nodeBefore, revert, undo, type Undone } from "./undo";
+
+/** Editor is the part of the extension that shows changes. */
+interface Editor {
+  daemon: Daemon;
+  texts: Texts;
+}
 
 /** scopes are the parts of a session that an undo can restore. */
 const scopes: (vscode.QuickPickItem & { files?: RewindFiles })[] = [
@@ -11,42 +20,67 @@ const scopes: (vscode.QuickPickItem & { files?: RewindFiles })[] = [
 ];
 
 /** rewind undoes a turn and all later turns after the user confirms a preview. It returns the scope, or undefined if cancelled. */
-export async function rewind(daemon: Daemon, sessionId: SessionID, toTurn: TurnID): Promise<RewindFiles | "none" | undefined> {
+export async function rewind({ daemon, texts }: Editor, sessionId: SessionID, toTurn: TurnID, cwd: string): Promise<RewindFiles | "none" | undefined> {
   const way = await vscode.window.showQuickPick(scopes, { placeHolder: "Undo this turn and all later turns in\u2026" });
   if (!way) {
     return undefined;
   }
   const params = { sessionId, toTurn, ...(way.files && { files: way.files }) };
-  return (await previewAndRewind(daemon, params, "Undo this turn and all later turns?")) ? (way.files ?? "none") : undefined;
+  const show = () => showChanges({ daemon, texts }, { sessionId, turnId: toTurn }, cwd);
+  return (await previewAndUndo(daemon, params, "Undo this turn and all later turns?", show)) ? (way.files ?? "none") : undefined;
+}
+
+/** rewindMessage undoes a message that steered a turn, and everything after it. The earlier part of its turn stays, and so do the files. */
+export async function rewindMessage(daemon: Daemon, sessionId: SessionID, node: NodeID): Promise<boolean> {
+  const params = { sessionId, toNode: await nodeBefore(daemon, sessionId, node) };
+  return previewAndUndo(daemon, params, "Undo this message and everything after it? Files do not change.");
 }
 
 /** rewindFiles restores files to before a file point after the user confirms a preview. */
-export async function rewindFiles(daemon: Daemon, sessionId: SessionID, toPoint: PointID): Promise<void> {
-  await previewAndRewind(daemon, { sessionId, toPoint, files: "only" }, "Restore the files to their contents before this undo?");
+export async function rewindFiles({ daemon, texts }: Editor, sessionId: SessionID, toPoint: PointID, cwd: string): Promise<void> {
+  const show = () => showChanges({ daemon, texts }, { sessionId, pointId: toPoint }, cwd);
+  await previewAndUndo(daemon, { sessionId, toPoint, files: "only" }, "Restore the files to their contents before this undo?", show);
 }
 
-/** previewAndRewind shows a preview and reports whether the user confirmed it. */
-async function previewAndRewind(daemon: Daemon, params: SessionRewindParams, question: string): Promise<boolean> {
-  const preview = await daemon.call("session/rewind", { ...params, dryRun: true });
-  const files = preview.files ?? [];
+/** previewAndUndo shows a preview and reports whether the user confirmed it. show opens the changes of the turn or point. */
+async function previewAndUndo(daemon: Daemon, params: SessionRewindParams, question: string, show?: () => Promise<void>): Promise<boolean> {
+  const { files = [], nodes } = await daemon.call("session/rewind", { ...params, dryRun: true });
   const lost = files.filter((file) => file.conflict);
-  const go = lost.length > 0 ? "Undo Anyway" : "Undo";
-  if ((await vscode.window.showWarningMessage([question, hiddenText(params.files, preview.nodes)].filter(Boolean).join(" "), { modal: true, detail: detailOf(files) }, go)) !== go) {
+  const { go, buttons } = buttonsOf(lost.length > 0 && show !== undefined);
+  const text = [question, hiddenText(params.files, nodes)].filter(Boolean).join(" ");
+  const picked = await vscode.window.showWarningMessage(text, { modal: true, detail: detailOf(files) }, ...buttons);
+  if (picked === showFirst) {
+    await show?.();
+  }
+  if (picked !== go) {
     return false;
   }
-  const done = await daemon.change("session/rewind", { ...params, ...(lost.length > 0 && { force: true }) });
-  if (done.pointId !== undefined) {
-    offerRevert(daemon, params.sessionId, done.pointId, done.files ?? []).catch((error) => void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`));
-  }
+  const undone = await undo(daemon, { ...params, ...(lost.length > 0 && { force: true }) }, nodes);
+  offerRevert(daemon, undone).catch((error) => void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`));
   return true;
 }
 
-async function offerRevert(daemon: Daemon, sessionId: SessionID, toPoint: PointID, files: FileRewind[]) {
-  const left = files.filter((file) => file.problem ?? file.unkept);
-  const message = `lashd: Restored ${files.length - left.length} of ${counted(files.length, "file")}.`;
-  if (await vscode.window.showInformationMessage(message, "Revert")) {
-    await daemon.change("session/rewind", { sessionId, toPoint, files: "only" });
+const showFirst = "Show Changes";
+
+/** buttonsOf returns the buttons of the question before an undo. The first one is the default, so it never loses changes. */
+export function buttonsOf(losesChanges: boolean): { go: string; buttons: string[] } {
+  return losesChanges ? { go: "Undo Anyway", buttons: [showFirst, "Undo Anyway"] } : { go: "Undo", buttons: ["Undo"] };
+}
+
+/** offerRevert offers to revert an undo. The snapshot for it is deleted when the user closes the offer. */
+async function offerRevert(daemon: Daemon, undone: Undone) {
+  if (undone.pointId === undefined && undone.snapshot === undefined) {
+    return;
   }
+  const again = (await vscode.window.showInformationMessage(`lashd: ${undoneText(undone)}`, "Revert")) === "Revert";
+  await (again ? revert : forget)(daemon, undone);
+}
+
+/** undoneText says what an undo did. */
+export function undoneText({ files, pointId, snapshot }: Undone): string {
+  const left = files.filter((file) => file.problem ?? file.unkept);
+  const restored = pointId === undefined ? "" : `Restored ${files.length - left.length} of ${counted(files.length, "file")}.`;
+  return [snapshot === undefined ? "" : "Undid a part of the conversation.", restored].filter(Boolean).join(" ");
 }
 
 /** hiddenText states how many conversation entries an undo hides; empty for an undo of files only. */

@@ -36,14 +36,29 @@ export function groupOf(session: Session): Group {
   return session.archived ? "archived" : session.state;
 }
 
-/** sessionsInGroup returns the sessions of a group, newest first, without subagents. folders filters by folder; undefined means all. */
-export function sessionsInGroup(list: SessionList, group: Group, folders: readonly string[] | undefined): Session[] {
-  return newestFirst([...list.values()].filter((s) => groupOf(s) === group && !parentOf(list, s) && isInFolders(s, folders)));
+/** Outline is the order in which a list of sessions is shown. */
+export interface Outline {
+  /** the sessions of each group, newest first, without subagents */
+  groups: Record<Group, Session[]>;
+  /** the subagents of each session, newest first */
+  children: ReadonlyMap<SessionID, Session[]>;
 }
 
-/** children returns the subagents of a session, newest first. */
-export function children(list: SessionList, id: SessionID): Session[] {
-  return newestFirst([...list.values()].filter((s) => parentOf(list, s) === id));
+/** outlineOf returns the outline of a list in one pass over its sessions. folders filters by folder; undefined means all. */
+export function outlineOf(list: SessionList, folders: readonly string[] | undefined): Outline {
+  const inGroups: Record<Group, Session[]> = { requiresAction: [], running: [], idle: [], archived: [] };
+  const children = new Map<SessionID, Session[]>();
+  for (const session of newestFirst([...list.values()])) {
+    const parent = parentOf(list, session);
+    if (parent !== undefined) {
+      const siblings = children.get(parent) ?? [];
+      siblings.push(session);
+      children.set(parent, siblings);
+    } else if (isInFolders(session, folders)) {
+      inGroups[groupOf(session)].push(session);
+    }
+  }
+  return { groups: inGroups, children };
 }
 
 /** parentOf returns the session that a subagent works for, or undefined if the list does not contain it. */
@@ -61,9 +76,22 @@ function newestFirst(sessions: Session[]): Session[] {
   return sessions.sort((a, b) => b.updatedAtMs - a.updatedAtMs);
 }
 
-/** titleOf returns the title of a session, or a title made from its id. */
-export function titleOf(session: Session): string {
-  return session.title || `Session ${session.sessionId.slice(-6)}`;
+/** titleOf returns the title of a session, else the beginning of its first input, else a title made from its id. */
+export function titleOf({ title, firstInput = "", sessionId }: Session): string {
+  return title || titleFrom(firstInput) || `Session ${sessionId.slice(-6)}`;
+}
+
+/** The longest title that is made from an input, in characters. */
+const maxTitle = 100;
+
+/** titleFrom returns a title for a session with an input: its first line, which ends after a whole word if it is too long. */
+export function titleFrom(input: string): string {
+  const line = input.trim().split("\n")[0]?.trim() ?? "";
+  if (line.length <= maxTitle) {
+    return line;
+  }
+  const words = line.slice(0, maxTitle).replace(/\s+\S*$/, "");
+  return `${words}\u2026`;
 }
 
 /** counted returns a number with its noun, such as "1 file" or "2 files". */

@@ -1,7 +1,8 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "../daemon/daemon";
 import { titleOf } from "../model/sessions";
-import type { Decision, DecisionChoice, DecisionID } from "../protocol";
+import { toastOf, toastText } from "../model/toast";
+import type { Decision, DecisionChoice, DecisionID, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
 import { questionText, words } from "../decisionText";
 
@@ -12,11 +13,17 @@ import { questionText, words } from "../decisionText";
 export class Questions {
   private readonly open = new Map<DecisionID, () => void>();
 
-  constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, private readonly visible: (id: string) => boolean) {}
+  /** visible reports whether the chat of a session is visible; here reports whether a session belongs to this window. */
+  constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, private readonly visible: (id: SessionID) => boolean, private readonly here: (id: SessionID) => boolean) {}
+
+  /** decisions returns the open decisions of the sessions of this window. */
+  get decisions(): Decision[] {
+    return this.sessions.decisions.filter(({ sessionId }) => this.here(sessionId));
+  }
 
   /** update shows missing notifications and closes those that are no longer needed. */
   update(): void {
-    const hidden = this.sessions.decisions.filter((decision) => !this.visible(decision.sessionId));
+    const hidden = this.decisions.filter((decision) => !this.visible(decision.sessionId));
     const wanted = new Set(hidden.map((decision) => decision.decisionId));
     for (const [id, close] of this.open) {
       if (!wanted.has(id)) {
@@ -43,14 +50,14 @@ export class Questions {
 
   /** ask lets the user choose an open decision and answer it. */
   async ask(): Promise<void> {
-    const items = this.sessions.decisions.map((decision) => ({ label: this.text(decision), description: this.title(decision), decision }));
+    const items = this.decisions.map((decision) => ({ label: this.text(decision), description: this.title(decision), decision }));
     const picked = items.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { placeHolder: "Open questions" });
     if (!picked) {
       return;
     }
     const answers = picked.decision.choices.map((choice) => ({ label: words[choice], choice }));
     const answer = await vscode.window.showQuickPick(answers, { placeHolder: this.text(picked.decision) });
-    if (answer?.choice.startsWith("allow") && this.text(picked.decision).length > maxText) {
+    if (answer?.choice.startsWith("allow") && this.text(picked.decision).length > maxPick) {
       return void vscode.commands.executeCommand("lashd.openSession", picked.decision.sessionId); // the rest is only in the chat
     }
     const text = answer?.choice === "answer" ? await vscode.window.showInputBox({ prompt: this.text(picked.decision) }) : undefined;
@@ -67,11 +74,10 @@ export class Questions {
   // Only a progress notification can be closed by the extension. It has no buttons, so the choices are links.
   private show(decision: Decision) {
     const options = { location: vscode.ProgressLocation.Notification, title: `lashd: ${this.title(decision)}`, cancellable: false };
-    const whole = this.text(decision).length <= maxText && !decision.detail?.files?.length;
+    const whole = !decision.detail?.files?.length;
     const offered = decision.choices.filter((choice) => (choice === "allowOnce" && whole) || choice === "reject");
-    const links = offered.map((choice) => link(words[choice], "lashd.answer", [decision.decisionId, choice]));
-    // The links come first because VS Code cuts off long texts.
-    const message = [link("Show", "lashd.openSession", [decision.sessionId]), ...links, plain(this.text(decision))].join(" \u00b7 ");
+    const links = offered.map((choice) => ({ label: words[choice], command: "lashd.answer", args: [decision.decisionId, choice], needsWhole: choice === "allowOnce" }));
+    const message = toastOf(this.text(decision), [{ label: "Show", command: "lashd.openSession", args: [decision.sessionId] }, ...links]);
     // Noted here and not in the task: VS Code may start that later, after another update.
     const closed = new Promise<void>((resolve) => this.open.set(decision.decisionId, resolve));
     void vscode.window.withProgress(options, (progress) => {
@@ -86,14 +92,9 @@ export class Questions {
 
   private title(decision: Decision): string {
     const session = this.sessions.list.get(decision.sessionId);
-    return session ? plain(titleOf(session)) : decision.sessionId;
+    return session ? toastText(titleOf(session)) : decision.sessionId;
   }
 }
 
-const link = (label: string, command: string, args: unknown[]) => `[${label}](command:${command}?${encodeURIComponent(JSON.stringify(args))})`;
-
-/** The length of a question up to which a notification shows all of it. Only then can the call be allowed there. */
-const maxText = 300;
-
-/** plain replaces brackets so that text from an agent cannot form a link that looks like a choice. */
-const plain = (text: string) => text.replace(/[[\]()]/g, (c) => ({ "[": "\u27e6", "]": "\u27e7", "(": "\u2768", ")": "\u2769" })[c] ?? c).slice(0, maxText);
+/** The length of a question up to which a quick pick shows all of it. Only then can the call be allowed there. */
+const maxPick = 300;

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { questionText } from "../decisionText";
-import { age, children, counted, groupOf, groups, groupTitle, sessionsInGroup, titleOf, type Group } from "../model/sessions";
+import { age, counted, groupOf, groups, groupTitle, outlineOf, titleOf, type Group, type Outline } from "../model/sessions";
 import { openFolders } from "../openFolders";
 import type { Session, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
@@ -21,9 +21,14 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
   private readonly changed = new vscode.EventEmitter<undefined>();
   readonly onDidChangeTreeData = this.changed.event;
 
-  constructor(private readonly sessions: Sessions, private readonly seen: ReadState) {}
+  private outline: Outline;
+
+  constructor(private readonly sessions: Sessions, private readonly seen: ReadState) {
+    this.outline = outlineOf(sessions.list, folders());
+  }
 
   refresh(): void {
+    this.outline = outlineOf(this.sessions.list, folders());
     this.changed.fire(undefined);
   }
 
@@ -32,7 +37,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
       const all = groups.map(([group, title]) => ({ group, title }));
       return all.filter(({ group }) => this.sessionsOf(group).length > 0);
     }
-    const below = "group" in node ? this.sessionsOf(node.group) : children(this.sessions.list, node.session.sessionId);
+    const below = "group" in node ? this.sessionsOf(node.group) : this.childrenOf(node.session.sessionId);
     return below.map((session) => ({ session }));
   }
 
@@ -41,7 +46,11 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
   }
 
   private sessionsOf(group: Group): Session[] {
-    return sessionsInGroup(this.sessions.list, group, folders());
+    return this.outline.groups[group];
+  }
+
+  private childrenOf(id: SessionID): Session[] {
+    return this.outline.children.get(id) ?? [];
   }
 
   private groupItem({ group, title }: { group: Group; title: string }) {
@@ -56,7 +65,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
   private sessionItem(session: Session) {
     const state = vscode.TreeItemCollapsibleState;
     const id = session.sessionId;
-    const below = children(this.sessions.list, id).length > 0;
+    const below = this.childrenOf(id).length > 0;
     const item = new vscode.TreeItem(titleOf(session), below ? state.Expanded : state.None);
     const unread = this.seen.unread(session) ? "\u25cf " : "";
     item.id = id;

@@ -79,12 +79,17 @@ export class SnapshotCommands {
 
   private showPoint({ pointId }: FilePoint) {
     const sessionId = this.session();
-    return showChanges(this, { sessionId, pointId }, this.sessions.list.get(sessionId)?.cwd ?? "");
+    return showChanges(this, { sessionId, pointId }, this.cwd(sessionId));
+  }
+
+  private cwd(sessionId: string): string {
+    return this.sessions.list.get(sessionId)?.cwd ?? "";
   }
 
   /** rewindTo undoes a turn and all later turns, or reverts an undo. */
   private async rewindTo({ turnId, pointId }: FilePoint) {
-    await (turnId === undefined ? rewindFiles(this.daemon, this.session(), pointId) : rewind(this.daemon, this.session(), turnId));
+    const sessionId = this.session();
+    await (turnId === undefined ? rewindFiles(this, sessionId, pointId, this.cwd(sessionId)) : rewind(this, sessionId, turnId, this.cwd(sessionId)));
   }
 
   private session(): string {

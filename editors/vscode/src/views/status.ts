@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { State } from "../daemon/daemon";
 import { counted } from "../model/sessions";
-import type { Sessions } from "../sessions";
+import type { Session } from "../protocol";
 
 /** StatusItem shows the state of the connection in the status bar. */
 export class StatusItem {
@@ -13,8 +13,9 @@ export class StatusItem {
     this.item.show();
   }
 
-  show(state: State, sessions: Sessions, demo: boolean): void {
-    const { text, tooltip, warn } = statusOf(state, sessions);
+  /** show shows the state of the connection, of the sessions of this window, and the number of their open questions. */
+  show(state: State, sessions: Session[], open: number, demo: boolean): void {
+    const { text, tooltip, warn } = statusOf(state, sessions, open);
     this.item.text = `${text}${demo ? " (demo)" : ""}`;
     this.item.tooltip = tooltip;
     this.item.backgroundColor = warn ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
@@ -31,17 +32,17 @@ interface StatusText {
   warn?: boolean;
 }
 
-function statusOf(state: State, { list, decisions }: Sessions): StatusText {
+function statusOf(state: State, sessions: Session[], open: number): StatusText {
   if (state.kind === "failed") {
     return { text: "$(error) lashd", tooltip: state.reason, warn: true };
   }
   if (state.kind !== "ready") {
     return { text: "$(loading~spin) lashd", tooltip: "Connecting to the lashd daemon" };
   }
-  if (decisions.length > 0) {
-    return { text: `$(question) lashd: ${decisions.length}`, tooltip: counted(decisions.length, "open question"), warn: true };
+  if (open > 0) {
+    return { text: `$(question) lashd: ${open}`, tooltip: counted(open, "open question"), warn: true };
   }
-  const running = [...list.values()].filter((session) => session.state === "running").length;
+  const running = sessions.filter((session) => session.state === "running").length;
   const busy = running > 0;
   return { text: busy ? `$(sync~spin) lashd: ${running}` : "$(check) lashd", tooltip: `lashd ${state.server.serverInfo.version ?? ""}: ${counted(running, "running session")}` };
 }

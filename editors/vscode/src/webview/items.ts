@@ -58,7 +58,7 @@ export class Items {
     const { item } = row;
     switch (item.kind) {
       case "userMessage":
-        return [...(item.text || !item.attachment ? [h("div", { class: "text" }, item.text ?? "")] : []), ...this.attachment(item), this.actions(item)];
+        return [...(item.text || !item.attachment ? [h("div", { class: "text" }, item.text ?? "")] : []), ...this.attachment(item), this.actions(row)];
       case "agentMessage":
         return [this.markdown(item, row.live)];
       case "reasoning":
@@ -95,9 +95,12 @@ export class Items {
     return attachment ? [this.pictures.of(attachment)] : [];
   }
 
-  private actions({ turnId, text = "" }: Item): HTMLElement {
-    const rewind = turnId !== undefined && button("Undo turn", () => this.post({ type: "rewind", turnId, text }), { title: "Undo this turn and all later ones: the conversation, the files, or both" });
-    return h("div", { class: "actions" }, rewind);
+  /** actions offer to undo a message: the first one of a turn with its turn, one that steered a turn without the part before it. */
+  private actions({ item: { turnId, itemId, text = "" }, steered }: ItemRow): HTMLElement {
+    const undoTurn = () => button("Undo turn", () => this.post({ type: "rewind", turnId: turnId ?? "", text }), { title: "Undo this turn and all later ones: the conversation, the files, or both" });
+    const undoMessage = () => button("Undo from here", () => this.post({ type: "rewindMessage", itemId, text }), { title: "Undo this message and everything after it. The earlier part of the turn and all files stay as they are." });
+    const stored = !itemId.startsWith("input:");
+    return h("div", { class: "actions" }, turnId !== undefined && !steered && undoTurn(), steered && stored && undoMessage());
   }
 
   private call({ item, progress }: ItemRow): HTMLElement {

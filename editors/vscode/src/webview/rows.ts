@@ -1,6 +1,6 @@
 import type { SessionView, TurnEnd } from "../model/session";
 import { counted } from "../model/sessions";
-import type { FilePoint, Item, ItemID } from "../protocol";
+import type { FilePoint, Item, ItemID, TurnID } from "../protocol";
 import type { Row } from "./list";
 
 /** ItemRow shows an item and the output of its running call. */
@@ -8,6 +8,8 @@ export interface ItemRow extends Row {
   item: Item;
   progress?: string;
   live: boolean;
+  /** the message was sent while its turn ran */
+  steered?: boolean;
 }
 
 /** EndRow shows the outcome of a turn. */
@@ -23,9 +25,14 @@ export type ChatRow = ItemRow | EndRow;
 /** rowsOf returns the rows of a view. An unchanged row keeps its version. */
 export function rowsOf(view: SessionView): ChatRow[] {
   const rows: ChatRow[] = [];
+  const started = new Set<TurnID>(); // turns with an earlier item
   view.items.forEach((item, at) => {
-    rows.push(rowOf(view, item));
     const { turnId } = item;
+    const steered = item.kind === "userMessage" && turnId !== undefined && started.has(turnId) && !sameInput(view.items[at - 1], item);
+    rows.push({ ...rowOf(view, item), ...(steered && { steered }) });
+    if (turnId !== undefined) {
+      started.add(turnId);
+    }
     const end = turnId === undefined ? undefined : view.ends[turnId];
     if (end && view.items[at + 1]?.turnId !== turnId) {
       const point = view.points[end.turnId];
@@ -33,6 +40,11 @@ export function rowsOf(view: SessionView): ChatRow[] {
     }
   });
   return rows;
+}
+
+/** sameInput reports whether two items are parts of one input, such as a text and its attachment. */
+function sameInput(a: Item | undefined, b: Item): boolean {
+  return a?.kind === "userMessage" && a.turnId === b.turnId && a.origin?.inputId === b.origin?.inputId;
 }
 
 function rowOf(view: SessionView, item: Item): ItemRow {

@@ -3,7 +3,7 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { Daemon } from "../../src/daemon/daemon";
 import { FolderLinks } from "../../src/model/folders";
-import { sessionsInGroup } from "../../src/model/sessions";
+import { outlineOf } from "../../src/model/sessions";
 import { FollowedSession, Sessions } from "../../src/sessions";
 import { Home, isReady, log, until } from "./home";
 
@@ -110,7 +110,7 @@ describe("issue/6-1 the connection to a daemon", function () {
     const { sessionId } = await daemon.change("session/new", { cwd: link });
     await until("the session is known", () => sessions.list.has(sessionId));
     const real = new FolderLinks().resolve([link]).map((folder) => folder.real);
-    assert.deepEqual(sessionsInGroup(sessions.list, "idle", real).map((s) => s.sessionId), [sessionId]);
+    assert.deepEqual(outlineOf(sessions.list, real).groups.idle.map((s) => s.sessionId), [sessionId]);
   });
 
   it("reports a missing program", async () => {

@@ -25,18 +25,20 @@ const relayScript = `
 /** Home is a data directory with a scripted model, and a workspace. */
 export class Home {
   readonly dir = mkdtempSync(join(tmpdir(), "lashd-"));
-  readonly work = join(this.dir, "work");
+  readonly work = join(this.dir, "work"); // outside the data directory, which tools must not use
+  private readonly data = join(this.dir, "home");
   private readonly open: Daemon[] = [];
 
   constructor(script: unknown) {
     mkdirSync(this.work);
-    writeFileSync(join(this.dir, "script.json"), JSON.stringify(script));
-    writeFileSync(join(this.dir, "config.toml"), `script = ${JSON.stringify(join(this.dir, "script.json"))}\napproval = "ask"\n`);
+    mkdirSync(this.data, { mode: 0o700 });
+    writeFileSync(join(this.data, "script.json"), JSON.stringify(script));
+    writeFileSync(join(this.data, "config.toml"), `script = ${JSON.stringify(join(this.data, "script.json"))}\napproval = "ask"\n`);
   }
 
   /** connect opens a connection, as a window does. With dropAt, the first connection breaks before output that contains this word. */
   connect(dropAt?: string): Daemon {
-    const env = { ...process.env, LASHD_HOME: this.dir };
+    const env = { ...process.env, LASHD_HOME: this.data };
     let first = dropAt !== undefined;
     const program = () => {
       const relay = { command: process.execPath, args: ["-e", relayScript, command, dropAt ?? ""], env };

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { age, children, sessionsInGroup, applyServerEvent, isInFolders, type SessionList } from "../../src/model/sessions";
+import { age, applyServerEvent, isInFolders, outlineOf, titleFrom, titleOf, type SessionList } from "../../src/model/sessions";
 import type { Session } from "../../src/protocol";
 import { session } from "./turn";
 
@@ -20,17 +20,23 @@ const list: SessionList = new Map(
 
 describe("issue/6-1 the list of sessions", () => {
   it("has groups, newest first, and children below their parents", () => {
-    assert.deepEqual(ids(sessionsInGroup(list, "idle", undefined)), ["orphan", "new", "old"]);
-    assert.deepEqual(ids(sessionsInGroup(list, "running", undefined)), ["busy"]);
-    assert.deepEqual(ids(sessionsInGroup(list, "requiresAction", undefined)), ["asks"]);
-    assert.deepEqual(ids(sessionsInGroup(list, "archived", undefined)), ["away"]);
-    assert.deepEqual(ids(children(list, "busy")), ["child"]);
+    const { groups, children } = outlineOf(list, undefined);
+    assert.deepEqual(Object.entries(groups).map(([group, all]) => [group, ids(all).join()]), [["requiresAction", "asks"], ["running", "busy"], ["idle", "orphan,new,old"], ["archived", "away"]]);
+    assert.deepEqual([...children].map(([id, all]) => [id, ids(all).join()]), [["busy", "child"]]);
   });
 
   it("can be limited to the open folders", () => {
-    assert.deepEqual(ids(sessionsInGroup(list, "requiresAction", ["/work"])), []);
+    assert.deepEqual(ids(outlineOf(list, ["/work"]).groups.requiresAction), []);
     assert.equal(isInFolders(make("x", { cwd: "/work/sub" }), ["/work"]), true);
     assert.equal(isInFolders(make("x", { cwd: "/work" }), ["/work/"]), false);
+  });
+
+  it("part/13 is read once for an outline, whatever its size", () => {
+    let reads = 0;
+    const counted = (made: Session) => new Proxy(made, { get: (target, key) => (reads += key === "relation" ? 1 : 0, Reflect.get(target, key) as unknown) });
+    const many: SessionList = new Map(Array.from({ length: 5000 }, (_, n) => [`s${n}`, counted(make(`s${n}`, n % 2 ? { relation: { kind: "child", parent: `s${n - 1}` } } : {}))]));
+    const { groups, children } = outlineOf(many, undefined);
+    assert.deepEqual([groups.idle.length, children.size, reads], [2500, 2500, 5000]);
   });
 
   it("follows server events", () => {
@@ -38,6 +44,13 @@ describe("issue/6-1 the list of sessions", () => {
     assert.equal(changed.get("busy")?.state, "idle");
     assert.equal(list.get("busy")?.state, "running");
     assert.equal(applyServerEvent(list, { atMs: 1, type: "session/deleted", sessionId: "busy" }).has("busy"), false);
+  });
+
+  it("part/13 titles a session by the beginning of its input, and cuts no word", () => {
+    const long = "Explain the way in which the daemon of this project stores what a model has answered before it tells anyone about it";
+    assert.equal(titleFrom(`  ${long}\nand more`), "Explain the way in which the daemon of this project stores what a model has answered before it\u2026");
+    assert.deepEqual([titleFrom("short\nmore"), titleFrom(" ")], ["short", ""]);
+    assert.deepEqual([titleOf(make("ses_123456", { firstInput: "hello" })), titleOf(make("ses_123456", { title: "t", firstInput: "hello" })), titleOf(make("ses_123456", {}))], ["hello", "t", "Session 123456"]);
   });
 
   it("shows ages", () => {

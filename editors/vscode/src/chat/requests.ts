@@ -1,0 +1,131 @@
+import * as vscode from "vscode";
+import { toInput } from "../model/input";
+import { titleFrom } from "../model/sessions";
+import type { FollowedSession } from "../sessions";
+import { answerDecision, previewFile, runAgain } from "./answers";
+import { showChange, showChanges } from "./changes";
+import { handleContents } from "./contents";
+import { openLink } from "./links";
+import type { FromWebview, ToWebview } from "./messages";
+import type { Context } from "./panel";
+import { rewind, rewindMessage } from "./rewind";
+
+/** Request is a message of the page of a chat, except that the page is ready. */
+export type Request = Exclude<FromWebview, { type: "ready" }>;
+
+type Of<T extends Request["type"]> = Request & { type: T };
+
+/** Requests handles the requests of the page of one session. */
+export class Requests {
+  constructor(private readonly context: Context, private readonly followed: FollowedSession, private readonly post: (message: ToWebview) => void) {}
+
+  /** handle does what a request asks for. Its errors are for the user. */
+  async handle(message: Request): Promise<unknown> {
+    const { daemon } = this.context;
+    const { id: sessionId, view } = this.followed;
+    switch (message.type) {
+      case "send":
+        return this.send(message);
+      case "stop":
+        return this.stop();
+      case "answer":
+        return this.answer(message);
+      case "preview":
+        return previewFile(this.context.texts, view, message.decisionId, message.file);
+      case "again":
+        return runAgain(daemon, sessionId, view, message.itemId, message.withHosts);
+      case "withdraw":
+        return daemon.change("queue/cancel", { sessionId, inputId: message.inputId });
+      case "older":
+        return this.older();
+      case "attach":
+      case "dropped":
+      case "store":
+      case "picture":
+      case "context":
+        return handleContents(message, daemon, sessionId, this.post);
+      case "setUp":
+        return vscode.commands.executeCommand("lashd.setUpProvider", view?.session.config.model.provider);
+      case "diff":
+        return showChange(this.context.texts, message.change, this.cwd);
+      case "open":
+        return openLink(message.href, this.cwd);
+      case "fork":
+        return this.fork(message.itemId);
+      case "rewind":
+      case "rewindMessage":
+        return this.rewind(message);
+      case "run":
+        return vscode.commands.executeCommand(`lashd.${message.command}`, message.turnId);
+      case "changes":
+        return showChanges(this.context, { sessionId, turnId: message.turnId }, this.cwd);
+    }
+  }
+
+  /** stop stops the running turn, if any. */
+  private async stop() {
+    const turnId = this.followed.view?.turnId;
+    if (turnId !== undefined) {
+      await this.context.daemon.change("turn/interrupt", { turnId });
+    }
+  }
+
+  private get cwd(): string {
+    return this.followed.view?.session.cwd ?? "";
+  }
+
+  private async send({ text, attached, whenBusy }: Of<"send">) {
+    const input = toInput(text, attached);
+    try {
+      await this.context.daemon.change("turn/start", { sessionId: this.followed.id, input, whenBusy });
+      this.post({ type: "sent", ok: true });
+      await this.setTitle(text);
+    } catch (error) {
+      this.post({ type: "sent", ok: false });
+      throw error;
+    }
+  }
+
+  /** setTitle sets the title of a session that has none to the beginning of an input. */
+  private async setTitle(text: string) {
+    const title = titleFrom(text);
+    if (title !== "" && !this.followed.view?.session.title) {
+      await this.context.daemon.change("session/setTitle", { sessionId: this.followed.id, title });
+    }
+  }
+
+  private async answer({ type: _, decisionId, ...answer }: Of<"answer">) {
+    const message = await answerDecision(this.context.daemon, this.followed.view, decisionId, answer);
+    if (message !== undefined) {
+      this.post({ type: "failed", message });
+    }
+  }
+
+  private async older() {
+    const older = await this.followed.older();
+    if (older) {
+      this.post({ type: "page", page: older });
+    }
+  }
+
+  private async fork(itemId: string) {
+    const r = await this.context.daemon.change("session/fork", { sessionId: this.followed.id, atNode: nodeOf(itemId) });
+    await this.context.daemon.call("session/detach", { sessionId: r.sessionId });
+    this.context.open(r.sessionId);
+  }
+
+  /** rewind undoes a turn or a message, and puts its text back into the input. */
+  private async rewind(message: Of<"rewind" | "rewindMessage">) {
+    const { daemon } = this.context;
+    const { id } = this.followed;
+    const done = message.type === "rewindMessage" ? await rewindMessage(daemon, id, nodeOf(message.itemId)) : await rewind(this.context, id, message.turnId, this.cwd);
+    if (done && done !== "only") {
+      this.post({ type: "draft", text: message.text });
+    }
+  }
+}
+
+/** nodeOf returns the node that contains an item. */
+function nodeOf(itemId: string): string {
+  return itemId.slice(0, itemId.lastIndexOf(":"));
+}

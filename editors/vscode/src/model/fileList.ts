@@ -1,0 +1,49 @@
+/** FoundFile is a file of the workspace. */
+export interface FoundFile {
+  /** relative to the workspace */
+  path: string;
+}
+
+/** excludeGlob returns the glob of the files that the user's settings files.exclude and search.exclude leave out; undefined if there are none. */
+export function excludeGlob(...settings: Record<string, unknown>[]): string | undefined {
+  const globs = new Set(settings.flatMap((setting) => Object.entries(setting).flatMap(([glob, on]) => (on === true ? [glob] : []))));
+  return globs.size === 0 ? undefined : `{${[...globs].join(",")}}`;
+}
+
+/** ranked returns the first files of a list: those that are open in the editor, then those in fewer directories, then by path. It cuts after sorting. */
+export function ranked<F extends FoundFile>(files: readonly F[], open: ReadonlySet<string>, most: number): F[] {
+  const rank = ({ path }: F) => (open.has(path) ? -1 : path.split("/").length);
+  return files.toSorted((a, b) => rank(a) - rank(b) || (a.path < b.path ? -1 : 1)).slice(0, most);
+}
+
+/** matching returns the files whose path has the letters of a query in order, best first: a name that begins with it, a name with it, a path with it, then others. */
+export function matching<F extends FoundFile>(files: readonly F[], query: string, most: number): F[] {
+  const wanted = query.toLowerCase();
+  const scored = files.flatMap((file) => {
+    const score = scoreOf(file.path.toLowerCase(), wanted);
+    return score === undefined ? [] : [{ file, score }];
+  });
+  return scored.toSorted((a, b) => a.score - b.score).slice(0, most).map(({ file }) => file);
+}
+
+function scoreOf(path: string, wanted: string): number | undefined {
+  const name = path.slice(path.replace(/\/$/, "").lastIndexOf("/") + 1);
+  if (name.startsWith(wanted)) {
+    return 0;
+  }
+  if (name.includes(wanted)) {
+    return 1;
+  }
+  return path.includes(wanted) ? 2 : hasInOrder(path, wanted) ? 3 : undefined;
+}
+
+function hasInOrder(text: string, letters: string): boolean {
+  let at = 0;
+  for (const letter of letters) {
+    at = text.indexOf(letter, at) + 1;
+    if (at === 0) {
+      return false;
+    }
+  }
+  return true;
+}
