@@ -1,6 +1,6 @@
 // Builds the extension and its webview into dist. --production minifies them for the vsix; --tests also builds the tests.
 
-import { readdirSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { build } from "esbuild";
 
 const production = process.argv.includes("--production");
@@ -15,11 +15,15 @@ const host = { ...common, platform: "node", format: "cjs", target: "node20", ext
 const testsOf = (dir) => readdirSync(dir).filter((name) => name.endsWith(".ts")).map((name) => `${dir}/${name}`);
 
 await build({ ...host, entryPoints: ["src/extension.ts"] });
+const grammars = /grammars = \[([^\]]*)\]/.exec(readFileSync("src/model/languages.ts", "utf8"))?.[1]?.match(/\w+/g) ?? [];
+await build({ ...host, entryPoints: grammars.map((name) => ({ in: `@shikijs/langs/${name}`, out: `grammars/${name}` })), sourcemap: false, minify: true });
 await build({
   ...common,
   platform: "browser",
   format: "iife",
   target: "es2022",
+  loader: { ".ttf": "file" },
+  assetNames: "[name]",
   entryPoints: [{ in: "src/webview/main.ts", out: "webview" }, { in: "src/webview/style.css", out: "webview" }],
 });
 if (process.argv.includes("--tests")) {

@@ -1,17 +1,21 @@
+import { join } from "node:path";
 import * as vscode from "vscode";
 import { Chats } from "./chat/chats";
 import { chatCommands } from "./chat/commands";
+import { Highlighter } from "./chat/highlighter";
 import { viewType } from "./chat/panel";
+import { watchTerminals } from "./chat/terminalOutput";
 import { register, sessionCommands } from "./commands";
 import { EditorTools } from "./editorTools";
 import { Daemon, messageOf } from "./daemon/daemon";
 import { VSCodeChat } from "./lm/vscodeChat";
-import { counted, isInFolders } from "./model/sessions";
+import { counted, isInFolders, recentSessions } from "./model/sessions";
 import { realFolders } from "./openFolders";
 import { program } from "./program";
 import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
 import { Throttle } from "./throttle";
+import { tokenTheme } from "./views/colorTheme";
 import { ConfigFile } from "./views/configFile";
 import { Questions } from "./views/questions";
 import { ReadState } from "./views/readState";
@@ -35,7 +39,12 @@ export function activate(context: vscode.ExtensionContext): void {
   const daemon = new Daemon({ program: () => program(context, inDemo()), version, log });
   const sessions = new Sessions(daemon, log);
   const texts = new Texts();
-  const chats: Chats = new Chats({ daemon, log, texts, extensionUri: context.extensionUri, open: (id) => chats.show(id) });
+  const themes = new vscode.EventEmitter<void>();
+  const highlighter = new Highlighter((grammar) => loadGrammar(context.extensionPath, grammar), tokenTheme());
+  const chats: Chats = new Chats({
+    daemon, log, texts, highlighter, extensionUri: context.extensionUri, onTheme: themes.event, open: (id) => chats.show(id),
+    recent: (id) => recentSessions(sessions.list, id, Date.now()),
+  });
   const traces = new Traces(daemon);
   const questions = new Questions(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id));
   const seen = new ReadState(context.workspaceState);
@@ -86,7 +95,14 @@ export function activate(context: vscode.ExtensionContext): void {
       await vscode.commands.executeCommand("lashd.newSession");
     }
   };
+  const recolor = () => {
+    highlighter.setTheme(tokenTheme());
+    themes.fire();
+  };
   context.subscriptions.push(
+    vscode.window.onDidChangeActiveColorTheme(recolor),
+    vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("editor.tokenColorCustomizations") && recolor()),
+    watchTerminals(),
     log, view, status, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
     ...register(log, {
@@ -101,6 +117,12 @@ export function activate(context: vscode.ExtensionContext): void {
     redraw,
   );
   daemon.start();
+}
+
+/** loadGrammar loads a grammar from its file. */
+function loadGrammar(extensionPath: string, grammar: string): never[] {
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- the file is loaded when the grammar is needed, not with the extension
+  return (require(join(extensionPath, "dist", "grammars", `${grammar}.js`)) as { default: never[] }).default;
 }
 
 /** here returns the sessions that this window shows. */

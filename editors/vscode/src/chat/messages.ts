@@ -1,7 +1,8 @@
 import type { Answer } from "../model/approvals";
 import type { ContextPart } from "../model/context";
+import type { Token } from "../model/languages";
 import type { SessionView } from "../model/session";
-import type { DecisionID, Digest, Event, InputID, Item, ItemID, SessionReadResult, TurnID } from "../protocol";
+import type { DecisionID, Digest, Event, InputID, Item, ItemID, SessionID, SessionReadResult, TurnID } from "../protocol";
 
 /** Attached is a file, or a part of one, that is sent with an input. */
 export interface Attached {
@@ -30,6 +31,35 @@ export interface Contents {
   data: string;
 }
 
+/** Recent is a session as a new chat lists it. */
+export interface Recent {
+  sessionId: SessionID;
+  title: string;
+  /** when it changed last, such as "2 h" */
+  age: string;
+}
+
+/** Mention is something that the user attaches with @. */
+export type Mention =
+  | { kind: "file" | "folder"; uri: string }
+  | { kind: "symbol"; uri: string; name: string; start: number; end: number }
+  | { kind: "problems" }
+  | { kind: "terminal" }
+  | { kind: "selection" };
+
+/** Suggestion is an entry of the list below the input. */
+export interface Suggestion {
+  label: string;
+  detail: string;
+  /** name of a codicon */
+  icon: string;
+  /** replaces the word; absent: the word is removed */
+  insert?: string;
+  mention?: Mention;
+  /** name of a command that runs when the entry is chosen */
+  command?: string;
+}
+
 /** Options are the settings that the webview uses. */
 export interface Options {
   sendOnEnter: boolean;
@@ -52,6 +82,16 @@ export type ToWebview =
   | { type: "picture"; digest: Digest; url: string }
   /** what fills the next request */
   | { type: "context"; parts: ContextPart[]; incomplete: boolean }
+  /** the colors of a piece of code, by line; without lines it stays plain */
+  | { type: "highlighted"; id: number; lines?: Token[][] }
+  /** the color theme changed */
+  | { type: "theme" }
+  /** other sessions of the folder, newest first */
+  | { type: "recent"; sessions: Recent[] }
+  /** what can replace the word that the user types after @ or / */
+  | { type: "suggestions"; id: number; suggestions: Suggestion[] }
+  /** inputs that the user sent before, newest first */
+  | { type: "history"; inputs: string[] }
   | { type: "draft"; text: string }
   | { type: "sent"; ok: boolean }
   | { type: "failed"; message: string };
@@ -77,12 +117,22 @@ export type FromWebview =
   | { type: "store"; id: number; data: string }
   | { type: "picture"; digest: Digest; mediaType: string }
   | { type: "context" }
+  | { type: "highlight"; id: number; language: string; code: string }
+  /** open the chat of another session */
+  | { type: "show"; sessionId: SessionID }
+  /** a word that begins with @ or / was typed; word is without that character */
+  | { type: "suggest"; id: number; mark: "@" | "/"; word: string }
+  /** attach what a suggestion stands for */
+  | { type: "mention"; mention: Mention }
+  /** call a command that a suggestion stands for */
+  | { type: "command"; name: string; text: string }
+  | { type: "history" }
   | { type: "diff"; change: NonNullable<NonNullable<Item["output"]>["change"]> }
   | { type: "open"; href: string }
   | { type: "fork"; itemId: ItemID }
   | { type: "changes"; turnId: TurnID }
   /** a command on the active chat */
-  | { type: "run"; command: "chooseModel" | "chooseMode" | "chooseEffort" | "showTrace"; turnId?: TurnID }
+  | { type: "run"; command: "chooseModel" | "chooseMode" | "chooseEffort" | "showTrace" | "newSession" | "showRules" | "findSession"; turnId?: TurnID }
   /** set up the provider of the session */
   | { type: "setUp" }
   /** undo a turn and all later ones; text is the input of the turn */

@@ -9,13 +9,13 @@ export function page(webview: vscode.Webview, extensionUri: vscode.Uri, sessionI
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; img-src data:; script-src 'nonce-${nonce}';">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; img-src data:; font-src ${webview.cspSource}; script-src 'nonce-${nonce}';">
 <link rel="stylesheet" href="${uri("webview.css")}">
 <title>lashd</title>
 </head>
 <body data-session="${sessionId}">
 <header id="head"></header>
-<main id="scroller" tabindex="-1"><div id="list" role="feed" aria-label="Conversation"></div></main>
+<main id="scroller" tabindex="-1"><section id="welcome" hidden></section><div id="list" role="feed" aria-label="Conversation"></div></main>
 <section id="asked" aria-label="Open questions" aria-live="assertive"></section>
 <section id="queue" aria-label="Queued inputs"></section>
 <section id="context" aria-label="Context window" hidden></section>

@@ -6,7 +6,8 @@ import { titleOf } from "../model/sessions";
 import type { Event, SessionID } from "../protocol";
 import type { FollowedSession } from "../sessions";
 import type { Texts } from "../views/textDocuments";
-import type { FromWebview, Options, ToWebview } from "./messages";
+import type { Highlighter } from "./highlighter";
+import type { FromWebview, Options, Recent, ToWebview } from "./messages";
 import { page } from "./page";
 import { Requests } from "./requests";
 
@@ -21,6 +22,11 @@ export interface Context {
   extensionUri: vscode.Uri;
   log: vscode.LogOutputChannel;
   texts: Texts;
+  highlighter: Highlighter;
+  /** fires when the colors of code change */
+  onTheme: vscode.Event<void>;
+  /** returns other sessions of the folder of a session, newest first */
+  recent(id: SessionID): Recent[];
   /** opens the chat of another session */
   open(id: SessionID): void;
 }
@@ -52,6 +58,7 @@ export class ChatPanel {
       followed.onChange((change) => ("events" in change ? this.enqueue(change.events) : this.reset())),
       followed.onGone((reason) => this.closeBecause(reason)),
       context.daemon.onState((state) => this.post({ type: "connected", connected: state.kind === "ready" })),
+      context.onTheme(() => this.post({ type: "theme" })),
       vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("lashd.chat") && this.reset()),
     );
     panel.webview.html = page(panel.webview, context.extensionUri, followed.id);
@@ -102,6 +109,9 @@ export class ChatPanel {
       this.panel.title = titleOf(view.session);
       const left = this.deadlines.left(view.decisions);
       this.post({ type: "reset", view, options: options(), connected: this.context.daemon.state.kind === "ready", left });
+      if (view.items.length === 0) {
+        this.post({ type: "recent", sessions: this.context.recent(this.followed.id) });
+      }
     }
     this.changed.fire();
   }

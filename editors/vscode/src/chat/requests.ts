@@ -5,6 +5,7 @@ import type { FollowedSession } from "../sessions";
 import { answerDecision, previewFile, runAgain } from "./answers";
 import { showChange, showChanges } from "./changes";
 import { handleContents } from "./contents";
+import { handleInput } from "./input";
 import { openLink } from "./links";
 import type { FromWebview, ToWebview } from "./messages";
 import type { Context } from "./panel";
@@ -44,6 +45,15 @@ export class Requests {
       case "picture":
       case "context":
         return handleContents(message, daemon, sessionId, this.post);
+      case "suggest":
+      case "mention":
+      case "command":
+      case "history":
+        return handleInput(message, daemon, sessionId, this.cwd, this.post);
+      case "highlight":
+        return this.post({ type: "highlighted", id: message.id, lines: this.context.highlighter.tokens(message.language, message.code) });
+      case "show":
+        return this.context.open(message.sessionId);
       case "setUp":
         return vscode.commands.executeCommand("lashd.setUpProvider", view?.session.config.model.provider);
       case "diff":

@@ -94,6 +94,16 @@ export function titleFrom(input: string): string {
   return `${words}\u2026`;
 }
 
+/** The number of other sessions that a new chat lists. */
+const maxRecent = 5;
+
+/** recentSessions returns the other sessions of the directory of a session that people used last. */
+export function recentSessions(list: SessionList, id: SessionID, nowMs: number): { sessionId: SessionID; title: string; age: string }[] {
+  const cwd = list.get(id)?.cwd;
+  const others = [...list.values()].filter((one) => one.sessionId !== id && one.cwd === cwd && !one.archived && one.turnIndex > 0 && one.relation.parent === undefined);
+  return newestFirst(others).slice(0, maxRecent).map((one) => ({ sessionId: one.sessionId, title: titleOf(one), age: age(one.updatedAtMs, nowMs) }));
+}
+
 /** counted returns a number with its noun, such as "1 file" or "2 files". */
 export function counted(n: number, noun: string): string {
   return n === 1 ? `1 ${noun}` : `${n} ${noun}s`;

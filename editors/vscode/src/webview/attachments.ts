@@ -1,7 +1,7 @@
 import type { Attached, AttachedFile, Contents, FromWebview } from "../chat/messages";
 import { fileProblem, filesProblem, sizeText, typeOf } from "../model/files";
 import type { Digest, ModelSpec } from "../protocol";
-import { button, h } from "./dom";
+import { h, iconButton } from "./dom";
 
 /** The longest side of the small picture of an image, in pixels. */
 const thumbSize = 96;
@@ -67,7 +67,7 @@ export class Attachments {
   /** chips returns an element for each attachment, with a button that removes it. */
   chips(): HTMLElement[] {
     return this.all.map((attached, at) => {
-      const remove = button("\u00d7", () => (this.all.splice(at, 1), this.changed()), { label: `Remove ${attached.label}`, title: "Remove" });
+      const remove = iconButton("close", `Remove ${attached.label}`, () => (this.all.splice(at, 1), this.changed()));
       const { file } = attached;
       if (!file) {
         return h("span", { class: "chip" }, attached.label, remove);

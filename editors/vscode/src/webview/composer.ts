@@ -1,10 +1,12 @@
-import type { Attached, Contents, FromWebview, Options } from "../chat/messages";
+import type { Attached, Contents, FromWebview, Options, Suggestion } from "../chat/messages";
 import { driverText } from "../model/drivers";
 import { effortText } from "../model/models";
 import { modeText } from "../model/modes";
 import type { Config, Digest, ModelSpec } from "../protocol";
 import { Attachments } from "./attachments";
-import { button, h } from "./dom";
+import { button, h, iconButton } from "./dom";
+import { PromptHistory } from "./promptHistory";
+import { Suggestions, type Word } from "./suggestions";
 
 /** Draft is the unsent input. */
 export interface Draft {
@@ -17,9 +19,11 @@ export class Composer {
   private readonly field = h("textarea", { label: "Message to the agent" });
   private readonly chips = h("div", { class: "chips" });
   private readonly problem = h("div", { class: "problem", role: "alert" });
-  private readonly send = button("Send", () => this.submit("queue"), { class: "first" });
-  private readonly steer = button("Steer", () => this.submit("steer"), { title: "Send to the running turn, at its next checkpoint (Ctrl+Enter)" });
-  private readonly stop = button("Stop", () => this.post({ type: "stop" }), { title: "Stop the running turn (Escape)" });
+  private readonly send = iconButton("arrow-up", "Send", () => this.submit("queue"), { class: "first send" });
+  private readonly steer = iconButton("debug-step-into", "Steer", () => this.submit("steer"), { title: "Steer: send to the running turn, at its next checkpoint (Ctrl+Enter)" });
+  private readonly stop = iconButton("debug-stop", "Stop", () => this.post({ type: "stop" }), { title: "Stop the running turn (Escape)" });
+  private readonly suggestions = new Suggestions(this.field, (message) => this.post(message), (suggestion, word) => this.replace(suggestion, word));
+  private readonly history = new PromptHistory(() => this.post({ type: "history" }), (text) => this.setText(text));
   private readonly model = button("", () => this.post({ type: "run", command: "chooseModel" }), { class: "setting", title: "Choose the model from the next turn on" });
   private readonly effort = button("", () => this.post({ type: "run", command: "chooseEffort" }), { class: "setting", title: "Choose the reasoning effort from the next turn on" });
   private readonly mode = button("", () => this.post({ type: "run", command: "chooseMode" }), { class: "setting", title: "Choose the approval mode and the sandbox from the next turn on" });
@@ -35,15 +39,16 @@ export class Composer {
   constructor(place: HTMLElement, meter: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly save: (draft: Draft) => void, failed: (message: string) => void) {
     this.files = new Attachments(post, () => this.changed(), failed);
     this.field.rows = 3;
-    this.field.placeholder = "Ask lashd to do something\u2026";
-    this.field.addEventListener("input", () => this.changed());
+    this.field.placeholder = "Ask lashd to do something. @ attaches, / runs a command.";
+    this.field.addEventListener("input", () => (this.suggestions.update(), this.changed()));
     this.field.addEventListener("keydown", (event) => this.handleKey(event));
     this.field.addEventListener("paste", (event) => this.take(event, event.clipboardData));
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => this.take(event, event.dataTransfer));
-    const attach = button("Attach", () => this.post({ type: "attach" }), { title: "Attach files, images or PDF documents. You can also paste or drop them." });
+    const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also paste or drop them, or type @." });
     const settings = h("span", { class: "settings" }, this.model, this.effort, this.mode, this.driver, meter);
-    place.append(this.chips, this.problem, this.field, h("div", { class: "bar" }, attach, settings, h("span", { class: "space" }), this.stop, this.steer, this.send));
+    const bar = h("div", { class: "bar" }, attach, settings, h("span", { class: "space" }), this.stop, this.steer, this.send);
+    place.append(this.suggestions.element, h("div", { class: "box" }, this.chips, this.problem, this.field, bar));
   }
 
   show(running: boolean, connected: boolean, options: Options): void {
@@ -102,12 +107,48 @@ export class Composer {
     if (ok) {
       this.field.value = "";
       this.files.clear();
+      this.history.reset();
     }
     this.changed();
   }
 
   focus(): void {
     this.field.focus();
+  }
+
+  /** setText replaces the text, with the caret at its end. */
+  setText(text: string): void {
+    this.field.value = text;
+    this.field.setSelectionRange(text.length, text.length);
+    this.changed();
+    this.field.focus();
+  }
+
+  /** suggest shows what can replace the word that the user types. */
+  suggest(id: number, suggestions: Suggestion[]): void {
+    this.suggestions.show(id, suggestions);
+  }
+
+  /** showHistory receives the inputs that the user sent before. */
+  showHistory(inputs: string[]): void {
+    this.history.show(inputs);
+  }
+
+  /** replace puts a suggestion in the place of a word. A command runs with the rest of the text. */
+  private replace({ insert, mention, command }: Suggestion, { start, text }: Word) {
+    const { value } = this.field;
+    const end = start + 1 + text.length;
+    const put = insert === undefined ? "" : `${insert} `;
+    this.field.value = value.slice(0, start) + put + value.slice(end).replace(/^\s/, put === "" ? "" : "$&");
+    this.field.setSelectionRange(start + put.length, start + put.length);
+    if (mention) {
+      this.post({ type: "mention", mention });
+    }
+    if (command !== undefined) {
+      this.post({ type: "command", name: command, text: this.field.value.trim() });
+      this.field.value = "";
+    }
+    this.changed();
   }
 
   /** take attaches the files of a paste or a drop. Pasted text stays text. A drop from a view of the editor has only addresses. */
@@ -139,6 +180,11 @@ export class Composer {
   }
 
   private handleKey(event: KeyboardEvent) {
+    const step = ({ ArrowUp: 1, ArrowDown: -1 } as const)[event.key as "ArrowUp" | "ArrowDown"];
+    if (this.suggestions.key(event.key) || (step && !event.altKey && this.history.step(step, this.field.value))) {
+      event.preventDefault();
+      return;
+    }
     if (event.key === "Escape" && this.running) {
       this.post({ type: "stop" });
     }
@@ -160,7 +206,9 @@ export class Composer {
     this.save({ text: this.field.value, attached: this.files.list });
     this.field.readOnly = sending;
     this.send.disabled = blocked;
-    this.send.textContent = running ? "Queue" : "Send";
+    const label = running ? "Queue" : "Send";
+    this.send.setAttribute("aria-label", label);
+    this.send.title = running ? "Queue: send after the running turn (Enter)" : "Send (Enter)";
     this.steer.hidden = this.stop.hidden = !running;
     this.steer.disabled = blocked;
     this.stop.disabled = !connected;

@@ -1,6 +1,6 @@
 import { fillOf, fillText, tokensText, type ContextPart, type Fill } from "../model/context";
 import type { SessionView } from "../model/session";
-import { button, h } from "./dom";
+import { button, h, iconButton } from "./dom";
 
 /** ContextPanel shows how full the context window is in a button, and what fills it in a panel that the button opens. */
 export class ContextPanel {
@@ -41,7 +41,6 @@ export class ContextPanel {
   private drawMeter() {
     const { short, long } = fillText(this.fill);
     this.meter.title = `${long}. Click to see what fills it.`;
-    this.meter.setAttribute("aria-label", `${long}. Show what fills it`);
     this.meter.setAttribute("aria-expanded", String(!this.place.hidden));
     const { percent } = this.fill;
     this.meter.replaceChildren(...(percent === undefined ? [] : [barOf(percent, percent < 70 ? "" : percent < 90 ? "high" : "full")]), short);
@@ -49,7 +48,7 @@ export class ContextPanel {
 
   private draw() {
     const { long } = fillText(this.fill);
-    const close = button("\u00d7", () => (this.toggle(), this.meter.focus()), { label: "Close", class: "close" });
+    const close = iconButton("close", "Close", () => (this.toggle(), this.meter.focus()), { class: "close" });
     const rows = (this.parts ?? []).map((part) => this.row(part));
     const note = this.incomplete ? [h("p", {}, "Parts of plugins are missing while a turn runs.")] : [];
     this.place.replaceChildren(

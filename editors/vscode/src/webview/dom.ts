@@ -37,6 +37,13 @@ export function button(text: string, onclick: () => void, props: Props = {}): HT
   return made;
 }
 
+/** iconButton creates a button that shows an icon of VS Code. Its label is its tooltip, too. */
+export function iconButton(name: string, label: string, onclick: () => void, props: Props = {}): HTMLButtonElement {
+  const made = button("", onclick, { title: label, label, ...props });
+  made.append(h("span", { class: `codicon codicon-${name}` }));
+  return made;
+}
+
 /** byId returns an element of the page. It throws if there is none. */
 export function byId(id: string): HTMLElement {
   const found = document.getElementById(id);

@@ -1,32 +1,31 @@
 import type { FromWebview } from "../chat/messages";
 import { usageText } from "../model/usage";
-import { callText, durationText, errorText, resultText } from "../model/cells";
+import { durationText, errorText, resultText } from "../model/cells";
 import { decidedText } from "../model/decided";
 import { counted } from "../model/sessions";
-import type { CellCall, CodeResult, Item, ItemID, SandboxRefusal, ToolOutput } from "../protocol";
-import { button, h } from "./dom";
-import { highlightLines } from "./highlight";
+import type { CodeResult, Item, ItemID, SandboxRefusal } from "../protocol";
+import { button, h, iconButton } from "./dom";
+import { Highlights } from "./highlights";
+import { icon } from "./icons";
+import { cellCall, diffOf, maxShownChars, noticeOf, outputOf, stateIcon } from "./itemParts";
 import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
 import { endText, filesText, lacksKey, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
 
-/** The number of characters of a long text that are shown at first. */
-const maxShownChars = 20_000;
-
 /** The number of calls of a cell that are shown at first. */
 const maxShownCalls = 8;
-
-const icons: Record<Item["status"], string> = { inProgress: "\u25d4", completed: "\u2713", failed: "\u2717", unknown: "?" };
 
 /** Items renders the items of a conversation. It remembers which items the user expanded. */
 export class Items {
   private readonly unfolded = new Map<string, boolean>();
   private readonly growing = new Map<string, StreamedMarkdown>();
   readonly pictures: Pictures;
+  readonly highlights: Highlights;
   showReasoning = false;
 
   constructor(private readonly post: (message: FromWebview) => void) {
     this.pictures = new Pictures(post);
+    this.highlights = new Highlights(post);
   }
 
   /** row renders a row. It updates the old element if there is one, so that focus and selection stay. */
@@ -50,7 +49,7 @@ export class Items {
     const fork = button("Fork here", () => this.post({ type: "fork", itemId: after }), { title: "Start a new session from this point" });
     const trace = button("Trace", () => this.post({ type: "run", command: "showTrace", turnId }), { title: "Show the recorded events of this turn" });
     const changes = point && point.files > 0 && button("Show changes", () => this.post({ type: "changes", turnId }), { title: "Show all file changes of this turn" });
-    const setUp = lacksKey(end) && h("div", {}, button("Set up a provider\u2026", () => this.post({ type: "setUp" }), { class: "first" }));
+    const setUp = lacksKey(end) && h("div", { class: "setUp" }, button("Set up a provider\u2026", () => this.post({ type: "setUp" }), { class: "first" }));
     return [h("span", {}, summary), ...(setUp ? [setUp] : []), h("div", { class: "actions" }, changes, trace, fork)];
   }
 
@@ -68,7 +67,7 @@ export class Items {
       case "codeCell":
         return this.cell(item);
       case "compaction":
-        return [h("div", { class: "mark" }, "Older history was replaced by a summary.")];
+        return [h("div", { class: "mark" }, icon("fold"), " Older history was replaced by a summary.")];
       case "notice":
       case "plan":
       case "fileChange":
@@ -87,8 +86,18 @@ export class Items {
       this.growing.delete(item.itemId);
       element.innerHTML = render(text);
     }
-    element.querySelectorAll("pre").forEach((pre) => pre.append(button("Copy", () => void navigator.clipboard.writeText(pre.querySelector("code")?.textContent ?? ""), { class: "copy" })));
+    element.querySelectorAll("pre").forEach((pre) => this.codeBlock(pre, live && pre === element.lastElementChild));
     return element;
+  }
+
+  /** codeBlock colors a block of code, unless it still grows, and adds a button that copies it. */
+  private codeBlock(pre: HTMLElement, growing: boolean) {
+    const code = pre.querySelector("code");
+    const language = /language-(\S+)/.exec(code?.className ?? "")?.[1] ?? "";
+    if (code && !growing) {
+      this.highlights.paint(code, language, code.textContent ?? "");
+    }
+    pre.append(iconButton("copy", "Copy", () => void navigator.clipboard.writeText(code?.textContent ?? ""), { class: "copy" }));
   }
 
   private attachment({ attachment }: Item): Node[] {
@@ -110,7 +119,7 @@ export class Items {
     const head = h(
       "span",
       { class: `call ${item.status}` },
-      h("span", { class: "icon", label: item.status }, icons[item.status]),
+      stateIcon(item.status),
       h("b", {}, item.tool ?? ""),
       h("code", {}, summaryOf(item)),
       change && h("span", { class: "lines" }, `+${change.added} \u2212${change.removed}`),
@@ -126,7 +135,7 @@ export class Items {
     if (change) {
       body.push(diffOf(change.diff), button("Open diff", () => this.post({ type: "diff", change }), { class: "link" }));
     } else {
-      body.push(h("pre", { class: "args" }, JSON.stringify(item.args ?? {}, undefined, 2)));
+      body.push(this.argumentsOf(item));
     }
     if (item.decision) {
       body.push(h("p", { class: "decided" }, decidedText(item.decision)));
@@ -139,6 +148,16 @@ export class Items {
       body.push(h("p", { class: "refusal" }, item.output.refusal.what), ...this.againButtons(item.itemId, item.output.refusal));
     }
     return body;
+  }
+
+  /** argumentsOf shows the arguments of a call: a command as it runs, others as JSON. */
+  private argumentsOf({ args }: Item): HTMLElement {
+    const { command, ...others } = (args ?? {}) as { command?: unknown };
+    const whole = typeof command === "string" && Object.keys(others).length === 0;
+    const [language, text] = whole ? ["shellscript", command] : ["json", JSON.stringify(args ?? {}, undefined, 2)];
+    const code = h("code", {}, text);
+    this.highlights.paint(code, language, text);
+    return h("pre", { class: "args" }, code);
   }
 
   /** againButtons offer to run a refused call once more, the one that allows less first. */
@@ -154,17 +173,24 @@ export class Items {
     const cell: CodeResult = item.cell ?? {};
     const ended = status !== "inProgress" && item.cell !== undefined;
     const took = ended ? durationText(cell.durationMs ?? 0) : "";
-    const head = h("span", { class: `call ${status}` }, h("span", { class: "icon", label: status }, icons[status]), h("b", {}, language ?? "code"), h("span", { class: "took" }, took));
+    const head = h("span", { class: `call ${status}` }, stateIcon(status), h("b", {}, language ?? "code"), h("span", { class: "took" }, took));
     const result = ended && resultText(cell);
     const error = ended ? errorText(cell) : status === "failed" ? "The code is incomplete and was not run." : "";
     return [
       head,
-      codeOf(item, cell.position?.line),
+      this.codeOf(item, cell.position?.line),
       ...this.cellCalls(itemId, cell, !ended),
       ...(result ? [this.longText(`${itemId}:result`, result)] : []),
       ...(error ? [h("div", { class: "wrong" }, error)] : []),
       ...(ended && cell.changed?.length ? [h("div", { class: "changed" }, `changed: ${cell.changed.join(", ")}`)] : []),
     ];
+  }
+
+  /** codeOf shows the code of a cell. The line at wrong, counted from 1, has a mark. */
+  private codeOf({ language = "", text = "" }: Item, wrong: number | undefined): HTMLElement {
+    const lines = text.split("\n").map((line, at) => h("code", { class: at + 1 === wrong ? "wrong" : "" }, `${line}\n`));
+    this.highlights.paintLines(lines, language, text);
+    return h("pre", { class: "code" }, ...lines);
   }
 
   /** cellCalls lists the first calls of a cell, or the newest ones while it runs. The other calls that are known can be unfolded. */
@@ -221,35 +247,3 @@ const labels: Record<Item["kind"], string> = {
   compaction: "Summary",
   notice: "Notice",
 };
-
-/** codeOf shows the code of a cell. The line at wrong, counted from 1, has a mark. */
-function codeOf({ language, text = "" }: Item, wrong: number | undefined): HTMLElement {
-  const pre = h("pre", { class: "code" });
-  highlightLines(language, text).forEach((html, at) => {
-    const line = h("code", { class: at + 1 === wrong ? "wrong" : "" });
-    line.innerHTML = `${html}\n`;
-    pre.append(line);
-  });
-  return pre;
-}
-
-function cellCall(call: CellCall): HTMLElement {
-  return h("div", { class: `call ${call.status}` }, h("span", { class: "icon", label: call.status }, icons[call.status]), h("code", { title: callText(call) }, callText(call)));
-}
-
-function outputOf(output: ToolOutput | undefined): string | undefined {
-  return output && (output.text ?? output.failure?.message ?? (output.value === undefined ? "" : JSON.stringify(output.value, undefined, 2)));
-}
-
-function noticeOf(item: Item): string {
-  return item.plugin ? `${item.plugin.plugin ?? ""} ${item.plugin.type}`.trim() : "";
-}
-
-function diffOf(diff: string): HTMLElement {
-  const pre = h("pre", { class: "diff" });
-  for (const line of diff.slice(0, maxShownChars).split("\n").slice(2)) {
-    const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "at" : "same";
-    pre.append(h("span", { class: kind }, `${line}\n`));
-  }
-  return pre;
-}

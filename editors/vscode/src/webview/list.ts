@@ -39,9 +39,16 @@ export class List<R extends Row> {
   set(rows: R[]): void {
     const anchor = this.anchor();
     this.rows = rows;
+    this.canvas.hidden = rows.length === 0; // a feed without entries says nothing
     this.index = new Map(rows.map((row, at) => [row.key, at]));
     this.computeTops();
     this.keepPosition(anchor);
+    this.draw();
+  }
+
+  /** redraw renders all rows again. */
+  redraw(): void {
+    this.mounted.forEach((row) => (row.version = undefined));
     this.draw();
   }
 

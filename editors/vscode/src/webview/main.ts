@@ -5,10 +5,12 @@ import type { Event as SessionEvent, QueuedInput, RetryStatus } from "../protoco
 import { QuestionCards } from "./questionCards";
 import { Composer, type Draft } from "./composer";
 import { ContextPanel } from "./contextPanel";
-import { button, byId, h } from "./dom";
+import { byId, h, iconButton } from "./dom";
+import { icon } from "./icons";
 import { Items } from "./items";
 import { List } from "./list";
 import { planOf, rowsOf, type ChatRow } from "./rows";
+import { Welcome } from "./welcome";
 
 /** SavedState is the state that VS Code stores for a page. All other state comes from the daemon. */
 interface SavedState {
@@ -36,7 +38,8 @@ let requestedCursor = ""; // the cursor of the last requested page
 
 const items = new Items(post);
 const list = new List<ChatRow>(byId("scroller"), byId("list"), (row, old) => items.row(row, old), loadOlder);
-const questions = new QuestionCards(byId("asked"), post);
+const questions = new QuestionCards(byId("asked"), post, () => composer.focus());
+const welcome = new Welcome(byId("welcome"), post, (text) => composer.setText(text));
 const context = new ContextPanel(byId("context"), () => post({ type: "context" }));
 const composer = new Composer(byId("composer"), context.meter, post, (draft) => api.setState({ sessionId, draft }), showFailure);
 
@@ -76,6 +79,22 @@ function receive(message: ToWebview) {
     case "picture":
       items.pictures.arrived(message.digest, message.url);
       return;
+    case "highlighted":
+      items.highlights.arrived(message.id, message.lines);
+      return;
+    case "theme":
+      items.highlights.forget();
+      list.redraw();
+      return;
+    case "recent":
+      welcome.showRecent(message.sessions);
+      return;
+    case "suggestions":
+      composer.suggest(message.id, message.suggestions);
+      return;
+    case "history":
+      composer.showHistory(message.inputs);
+      return;
     case "context":
       context.show(message.parts, message.incomplete);
       return;
@@ -102,6 +121,7 @@ function draw() {
     return;
   }
   list.set(rowsOf(view));
+  welcome.show(view.items.length === 0 && view.turnId === undefined);
   questions.show(view.decisions, connected, view.session, times);
   composer.show(view.turnId !== undefined, connected, options);
   composer.showSettings(view.session.config);
@@ -124,8 +144,8 @@ function drawHead(shown: SessionView) {
   const { title } = shown.session;
   const steps = planOf(shown);
   const done = steps.filter((step) => step.status === "completed").length;
-  const marks = { pending: "\u25cb", inProgress: "\u25d4", completed: "\u2713" };
-  const plan = h("details", { class: "plan" }, h("summary", {}, `Plan: ${done} of ${steps.length}`), ...steps.map((step) => h("div", { class: step.status }, `${marks[step.status]} ${step.text}`)));
+  const marks = { pending: () => icon("circle-large-outline", "open"), inProgress: () => icon("circle-filled", "in progress"), completed: () => icon("pass-filled", "done") };
+  const plan = h("details", { class: "plan" }, h("summary", {}, `Plan: ${done} of ${steps.length}`), ...steps.map((step) => h("div", { class: step.status }, marks[step.status](), ` ${step.text}`)));
   const unfolded = document.querySelector<HTMLDetailsElement>(".plan")?.open ?? false;
   plan.open = unfolded;
   const state = !connected ? "Reconnecting to lashd\u2026" : shown.retry ? retryText(shown.retry) : shown.turnId !== undefined ? "Working\u2026" : "";
@@ -150,11 +170,20 @@ function queued(input: QueuedInput): HTMLElement {
     withdraw();
     composer.restoreText(text);
   };
-  return h("div", { class: "queued" }, h("span", {}, `Queued: ${text.slice(0, 200)}`), button("Edit", edit), button("Remove", withdraw));
+  const steers = input.state === "pendingActive";
+  const [name, label, about] = steers ? ["debug-step-into", "Steering", "The running turn reads it at its next step"] : ["list-ordered", "Queued", "Starts after the running turn"];
+  return h(
+    "div",
+    { class: steers ? "queued steering" : "queued" },
+    h("b", { title: about }, icon(name), ` ${label}`),
+    h("span", { title: text.slice(0, 2000) }, text.slice(0, 200)),
+    iconButton("edit", "Edit", edit),
+    iconButton("close", "Remove", withdraw),
+  );
 }
 
 function showFailure(message: string) {
-  const line = h("div", { class: "failure", role: "alert" }, message, button("\u00d7", () => line.remove(), { label: "Dismiss" }));
+  const line = h("div", { class: "failure", role: "alert" }, message, iconButton("close", "Dismiss", () => line.remove(), { class: "close" }));
   byId("asked").before(line);
 }
 

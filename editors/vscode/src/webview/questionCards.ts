@@ -23,7 +23,8 @@ export class QuestionCards {
   private times: Record<DecisionID, number> = {};
   private timer?: ReturnType<typeof setInterval>;
 
-  constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void) {}
+  /** leave moves the focus away after the last question is answered. */
+  constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly leave: () => void) {}
 
   /** show shows decisions. times are when their default answers apply, by the clock of this page, for those that are known. */
   show(decisions: Decision[], connected: boolean, session?: Session, times: Record<DecisionID, number> = {}): void {
@@ -35,8 +36,22 @@ export class QuestionCards {
     }
     this.connected = connected;
     this.shown = open.map((decision) => this.card(decision, session));
+    const focused = this.place.contains(document.activeElement);
     this.place.replaceChildren(...this.shown.map((card) => card.element));
+    if (focused) {
+      this.keepFocus();
+    }
     this.countDown();
+  }
+
+  /** keepFocus moves the focus of an answered question to the next one. Its card gets it, not a button, so that a second Enter answers nothing. */
+  private keepFocus() {
+    const [first] = this.shown;
+    if (first) {
+      first.element.focus();
+    } else {
+      this.leave();
+    }
   }
 
   /** key answers the first question by its shortcut and reports whether the key is one of its shortcuts. */
@@ -76,7 +91,7 @@ export class QuestionCards {
     const answers = new ApprovalAnswers(decision, { disabled: !this.connected, taken: () => preview?.taken(), hint: (choice) => hint(choice), send });
     const element = h(
       "div",
-      { class: leavesSandbox(decision, session) ? "card outside" : "card", role: "group", label: question },
+      { class: leavesSandbox(decision, session) ? "card outside" : "card", role: "group", label: question, tabindex: -1 },
       h("p", { class: "question" }, h("b", {}, question), left),
       preview?.element,
       call && h("details", { open: preview?.bare }, h("summary", {}, `All arguments of ${call.name}`), h("pre", {}, JSON.stringify(call.args, undefined, 2))),

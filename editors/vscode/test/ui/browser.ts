@@ -58,7 +58,7 @@ export async function pastePicture(field: Locator, name: string): Promise<void> 
   }, name);
 }
 
-const body = '<header id="head"></header><main id="scroller"><div id="list" role="feed"></div></main><section id="asked"></section><section id="queue"></section><section id="context" hidden></section><footer id="composer"></footer>';
+const body = '<header id="head"></header><main id="scroller" tabindex="-1"><section id="welcome" hidden></section><div id="list" role="feed" aria-label="Conversation"></div></main><section id="asked" aria-label="Open questions" aria-live="assertive"></section><section id="queue" aria-label="Queued inputs"></section><section id="context" aria-label="Context window" hidden></section><footer id="composer"></footer>';
 
 /** openPage opens the page of a chat in a browser. It collects the messages of the page in window.asked. */
 export async function openPage(browser: Browser): Promise<Page> {
@@ -69,7 +69,8 @@ export async function openPage(browser: Browser): Promise<Page> {
     Object.assign(window, { acquireVsCodeApi: () => ({ postMessage: (m: FromWebview) => window.asked.push(m), getState: () => state, setState: (s: unknown) => (state = s) }) });
   });
   await page.goto("about:blank");
-  await page.setContent(`<style>${readFileSync("dist/webview.css", "utf8")}</style><body data-session="ses_1">${body}</body>`);
+  const font = `data:font/ttf;base64,${readFileSync("dist/codicon.ttf").toString("base64")}`;
+  await page.setContent(`<!DOCTYPE html><html lang="en"><title>lashd</title><style>${readFileSync("dist/webview.css", "utf8").replace(/\.\/codicon\.ttf[^")]*/, font)}</style><body data-session="ses_1">${body}</body>`);
   await page.addScriptTag({ content: readFileSync("dist/webview.js", "utf8") });
   return page;
 }

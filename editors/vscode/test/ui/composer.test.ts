@@ -108,7 +108,7 @@ describe("issue/18 the composer of a chat", function () {
 
   it("shows how full the context window is, and what fills it", async () => {
     await reset({ contextWindow: 10_000 }, { context: { input: 7000, cacheRead: 0, cacheWrite: 0, output: 500, reasoning: 0 } });
-    const meter = page.getByRole("button", { name: "Context: 7.5k of 10k tokens, 75% full. Show what fills it" });
+    const meter = page.getByTitle("Context: 7.5k of 10k tokens, 75% full. Click to see what fills it.");
     assert.equal(await meter.innerText(), "Context 75%");
     assert.equal(await meter.locator(".filled.high").evaluate((bar) => bar.style.width), "75%");
     await meter.click();
@@ -136,5 +136,72 @@ describe("issue/18 the composer of a chat", function () {
     assert.deepEqual(await asked("run"), [{ type: "run", command: "chooseEffort" }]);
     await reset({});
     assert.equal(await page.getByRole("button", { name: /^Effort/ }).count(), 0);
+  });
+
+  describe("part/13 completes", () => {
+    const suggestion = (label: string, more: object = {}) => ({ label, detail: "", icon: "file", insert: `@${label}`, mention: { kind: "file" as const, uri: `file:///${label}` }, ...more });
+    const answer = async (...labels: string[]) => {
+      const request = (await asked("suggest")).at(-1) as { id: number };
+      await tell({ type: "suggestions", id: request.id, suggestions: labels.map((label) => suggestion(label)) });
+    };
+    const chosen = () => page.locator(".suggestions [aria-selected=true]");
+
+    it("a word after @ with the keyboard, and attaches what was chosen", async () => {
+      await reset({});
+      await field().pressSequentially("look at @ma");
+      assert.deepEqual((await asked("suggest")).map((message) => (message as { word: string }).word), ["", "m", "ma"]);
+      await answer("main.ts", "make.ts");
+      assert.equal(await chosen().innerText(), "main.ts");
+      await field().press("ArrowDown");
+      assert.equal(await field().getAttribute("aria-activedescendant"), await chosen().getAttribute("id"));
+      await field().press("Enter");
+      assert.deepEqual([await field().inputValue(), await asked("mention"), await asked("send")], ["look at @make.ts ", [{ type: "mention", mention: { kind: "file", uri: "file:///make.ts" } }], []]);
+      assert.equal(await page.locator(".suggestions").isVisible(), false);
+    });
+
+    it("nothing in an address, and closes with Escape without stopping the turn", async () => {
+      await reset({}, { turnId: "trn_1" });
+      await field().pressSequentially("a@b");
+      assert.deepEqual(await asked("suggest"), []);
+      await field().pressSequentially(" @c");
+      await answer("c.ts");
+      await field().press("Escape");
+      assert.deepEqual([await page.locator(".suggestions").isVisible(), await asked("stop")], [false, []]);
+    });
+
+    it("ignores a late answer to an earlier word", async () => {
+      await reset({});
+      await field().pressSequentially("@a");
+      const [first] = (await asked("suggest")) as { id: number }[];
+      await tell({ type: "suggestions", id: first?.id ?? 0, suggestions: [suggestion("late.ts")] });
+      assert.equal(await page.locator(".suggestions").isVisible(), false);
+    });
+
+    it("a command after / at the start, and runs it with a click", async () => {
+      await reset({});
+      await field().pressSequentially("/com");
+      const request = (await asked("suggest")).at(-1) as { id: number; mark: string };
+      assert.equal(request.mark, "/");
+      await tell({ type: "suggestions", id: request.id, suggestions: [{ label: "/compact", detail: "", icon: "fold", command: "compact" }] });
+      await page.getByRole("option", { name: "/compact" }).click();
+      assert.deepEqual([await asked("command"), await field().inputValue()], [[{ type: "command", name: "compact", text: "" }], ""]);
+    });
+  });
+
+  it("part/13 goes through earlier inputs with the arrow keys, but not in a text", async () => {
+    await reset({});
+    await field().fill("mine");
+    await field().press("ArrowUp");
+    assert.deepEqual(await asked("history"), []);
+    await field().fill("");
+    await field().press("ArrowUp");
+    assert.deepEqual(await asked("history"), [{ type: "history" }]);
+    await tell({ type: "history", inputs: ["newest", "newest", "older"] });
+    const seen = [await field().inputValue()];
+    for (const key of ["ArrowUp", "ArrowUp", "ArrowDown", "ArrowDown"]) {
+      await field().press(key);
+      seen.push(await field().inputValue());
+    }
+    assert.deepEqual(seen, ["newest", "older", "older", "newest", ""]);
   });
 });

@@ -143,7 +143,7 @@ describe("issue/6-1 a real VS Code", function () {
     await code.say("hi, what is this?");
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
     await until(() => code.chat.locator("img.picture").evaluate((picture: HTMLImageElement) => picture.naturalWidth === 120));
-    const meter = code.chat.getByRole("button", { name: "Context: 1.6k of 20k tokens, 8% full" });
+    const meter = code.chat.getByTitle("Context: 1.6k of 20k tokens, 8% full");
     await meter.waitFor();
     await code.run("View: Close All Editors");
     await code.page.getByRole("treeitem", { name: /^hi, what is this/ }).first().click();

@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import type { Browser, Page } from "playwright-core";
-import type { ToWebview } from "../../src/chat/messages";
+import type { FromWebview, ToWebview } from "../../src/chat/messages";
 import { snapshot } from "../../src/model/session";
 import type { CellCall, Event, Item } from "../../src/protocol";
 import { attached } from "../unit/turn";
@@ -171,10 +171,63 @@ describe("issue/6-1 the page of a chat", function () {
   it("shows queued inputs and removes them", async () => {
     const queue = [{ inputId: "inp_2", turnId: "trn_2", state: "queued", input: [{ type: "text", text: "later" }], atMs: 1 }];
     await reset([], { queue, turnId: "trn_1" });
-    await page.getByText("Queued: later").waitFor();
+    await page.locator(".queued", { hasText: "Queued" }).filter({ hasText: "later" }).waitFor();
     await page.getByRole("button", { name: "Edit" }).click();
     assert.equal(await page.locator("#composer textarea").inputValue(), "later");
     assert.deepEqual(await page.evaluate(() => window.asked.filter((message) => message.type === "withdraw")), [{ type: "withdraw", inputId: "inp_2" }]);
+  });
+
+  it("part/13 tells inputs that steer the turn from those that wait for its end", async () => {
+    const input = (state: string, text: string) => ({ inputId: text, turnId: `trn_${text}`, state, input: [{ type: "text", text }], atMs: 1 });
+    await reset([], { queue: [input("pendingActive", "now"), input("queued", "later")], turnId: "trn_1" });
+    assert.deepEqual((await page.locator(".queued").allInnerTexts()).map((text) => text.split(/\s+/).filter(Boolean)), [["Steering", "now"], ["Queued", "later"]]);
+    const borders = await page.locator(".queued").evaluateAll((all) => all.map((one) => getComputedStyle(one).borderTopStyle));
+    assert.deepEqual(borders, ["solid", "dashed"]);
+  });
+
+  it("part/13 moves the focus to the next question after an answer, then to the input", async () => {
+    const decision = (n: number) => ({ decisionId: `dec_${n}`, sessionId: "ses_1", kind: "approval", prompt: `May it ${n}?`, choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 });
+    await reset([], { decisions: [decision(1), decision(2)] });
+    const resolved = (n: number) => tell({ type: "events", events: [{ type: "decision/resolved", seq: n, atMs: 1, decision: decision(n) } as never] });
+    await page.locator(".card").first().getByRole("button", { name: "Deny" }).focus();
+    await resolved(1);
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "May it 2?");
+    await resolved(2);
+    assert.equal(await page.evaluate(() => document.activeElement?.tagName), "TEXTAREA");
+  });
+
+  it("part/13 leaves the focus in the input when another client answers", async () => {
+    const decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
+    await reset([], { decisions: [decision] });
+    await page.evaluate(() => document.getElementById("scroller")?.focus());
+    await tell({ type: "events", events: [{ type: "decision/resolved", seq: 1, atMs: 1, decision } as never] });
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "scroller");
+  });
+
+  it("part/13 shows the caret of a growing text at the end of its last line, and none after it", async () => {
+    await reset([]);
+    const item: Item = { itemId: "nod_live:0", kind: "agentMessage", status: "inProgress", atMs: 1, turnId: "trn_2" };
+    const end = "- one\n- two";
+    await tell({ type: "events", events: [{ type: "item/started", atMs: 1, turnId: "trn_2", item }, { type: "item/delta", atMs: 1, turnId: "trn_2", itemId: item.itemId, offset: 0, text: `Some text.\n\n${end}` }] });
+    const caret = () => page.locator(".agentMessage *").evaluateAll((all) => all.flatMap((one) => (/\u258f/.test(getComputedStyle(one, "::after").content) ? [one.textContent] : [])));
+    assert.deepEqual(await caret(), ["two"]);
+    const height = () => page.locator(".agentMessage .markdown").evaluate((e) => e.getBoundingClientRect().height);
+    const grown = await height();
+    await tell({ type: "events", events: [{ type: "item/completed", seq: 1, atMs: 1, turnId: "trn_2", itemId: item.itemId, item: { ...item, status: "completed", text: `Some text.\n\n${end}` } }] });
+    assert.deepEqual([await caret(), await height()], [[], grown]);
+  });
+
+  it("part/13 shows what a new chat can do, with examples and other sessions, until there is an entry", async () => {
+    await reset([]);
+    await tell({ type: "recent", sessions: [{ sessionId: "ses_2", title: "Explain the build", age: "2 h" }] });
+    await page.getByRole("button", { name: "Explain the build" }).click();
+    assert.deepEqual(await page.evaluate(() => window.asked.filter((message) => message.type === "show")), [{ type: "show", sessionId: "ses_2" }]);
+    assert.equal(await page.locator(".example").count(), 3);
+    await page.getByRole("button", { name: "Explain this project" }).click();
+    assert.match(await page.locator("#composer textarea").inputValue(), /^Explain this project: what it does/);
+    assert.match(await page.locator("#welcome table").innerText(), /Ctrl\+Enter\s+steer the running turn/);
+    await tell({ type: "events", events: [{ type: "item/completed", seq: 1, atMs: 1, turnId: "trn_1", item: itemOf(1) }] });
+    assert.equal(await page.locator("#welcome").isVisible(), false);
   });
 
   it("issue/19-8 shows a running cell with its calls, and then its error at the line", async () => {
@@ -185,7 +238,10 @@ describe("issue/6-1 the page of a chat", function () {
     await tell({ type: "events", events: [{ type: "item/started", seq: attached.seq + 1, atMs: 1, turnId: "trn_2", item }, call(1, "completed", "f2.txt f3.txt"), call(2, "inProgress")] });
     await page.getByText("glob f1.txt \u00b7 3 ms \u00b7 f2.txt f3.txt").waitFor();
     await page.getByText("read f2.txt", { exact: true }).waitFor();
-    assert.deepEqual(await page.locator(".hljs-keyword").allTextContents(), ["for", "in"]);
+    const { id, language, code } = await page.evaluate(() => window.asked.find((message) => message.type === "highlight")) as FromWebview & { type: "highlight" };
+    assert.deepEqual([language, code], ["starlark", text]);
+    await tell({ type: "highlighted", id, lines: text.split("\n").map((line) => [[line.slice(0, 3), "#010203", 1], [line.slice(3)]]) });
+    assert.deepEqual(await page.locator(".codeCell code > span:first-child").allTextContents(), ["# C", "for", "   ", "oop"]);
     const calls = [call(1, "completed", "f2.txt f3.txt").cellCall, call(2, "failed", "is a directory", 1200).cellCall].filter((c) => c !== undefined);
     const cell = { calls, printed: "one\n", error: "undefined: oops\n    4 | oops(1)", position: { line: 4, column: 1 }, changed: ["path"], durationMs: 1250 };
     await tell({ type: "events", events: [{ type: "item/completed", seq: attached.seq + 2, atMs: 2, turnId: "trn_2", itemId: item.itemId, item: { ...item, status: "failed", cell } }] });
@@ -194,7 +250,7 @@ describe("issue/6-1 the page of a chat", function () {
     assert.equal(await page.locator("code.wrong").textContent(), "oops(1)\n");
     assert.equal(await page.locator(".codeCell .changed").textContent(), "changed: path");
     assert.equal(await page.locator(".codeCell .output").textContent(), "one");
-    await page.evaluate(() => document.documentElement.style.setProperty("--vscode-debugTokenExpression-string", "rgb(1, 2, 3)"));
-    assert.equal(await page.locator(".hljs-string").first().evaluate((e) => getComputedStyle(e).color), "rgb(1, 2, 3)");
+    assert.deepEqual(await page.locator(".codeCell pre.code > code").allTextContents(), text.split("\n").map((line) => `${line}\n`));
+    assert.equal(await page.locator(".codeCell code > span").first().evaluate((e) => `${getComputedStyle(e).color} ${getComputedStyle(e).fontStyle}`), "rgb(1, 2, 3) italic");
   });
 });

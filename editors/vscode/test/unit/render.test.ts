@@ -3,8 +3,8 @@ import { parseHTML } from "linkedom";
 import type { FromWebview } from "../../src/chat/messages";
 import { reduce, snapshot } from "../../src/model/session";
 import { usageText } from "../../src/model/usage";
-import type { CellCall, Decision, Event, Item } from "../../src/protocol";
-import { QuestionCards } from "../../src/webview/questionCards";
+import type { CellCall, Event, Item } from "../../src/protocol";
+import type { Token } from "../../src/model/languages";
 import { Items } from "../../src/webview/items";
 import { StreamedMarkdown, render, settledEnd } from "../../src/webview/markdown";
 import { endText, planOf, rowsOf, summaryOf, type ItemRow } from "../../src/webview/rows";
@@ -18,8 +18,20 @@ describe("issue/6-1 markdown", () => {
     assert.deepEqual([...document.querySelectorAll("a")].map((a) => a.getAttribute("href")).filter((href) => /^(javascript|data):/.test(href ?? "")), []);
   });
 
+  it("part/13 links places in files, and nothing else", () => {
+    const links = (text: string) => [...parseHTML(`<main>${render(text)}</main>`).document.querySelectorAll("a")].map((a) => [a.getAttribute("href"), a.textContent]);
+    assert.deepEqual(links("See src/a-b.ts:12, (x.go:3:4) and `lib/y.py` or `z.rs:7-9`."), [["src/a-b.ts:12", "src/a-b.ts:12"], ["x.go:3", "x.go:3:4"], ["lib/y.py", "lib/y.py"], ["z.rs:7", "z.rs:7-9"]]);
+    assert.deepEqual(links("At 12:30, `console.log`, a.b, localhost:8080, v1.2:3 and `npm run x`."), []);
+    assert.deepEqual(links("[a.ts:1](https://e.com/b.ts:2) and ```x.ts:3```"), [["https://e.com/b.ts:2", "a.ts:1"], ["x.ts:3", "x.ts:3"]]);
+  });
+
+  it("part/13 shows the state of tasks", () => {
+    const { document } = parseHTML(`<main>${render("- [x] read\n- [ ] write\n- [y] other\n")}</main>`);
+    assert.deepEqual([...document.querySelectorAll("li")].map((li) => [li.className, li.textContent?.trim(), li.querySelector("[role=img]")?.getAttribute("aria-label") ?? ""]), [["task", "read", "done"], ["task", "write", "open"], ["", "[y] other", ""]]);
+  });
+
   it("of a streamed text equals that of the whole text", () => {
-    const text = "# Title\n\nOne *two*.\n\n- a\n\n- b\n\n  c\n\nThree\n\n```js\nx\n\ny\n```\n\n~~~\n```\n\n~~~\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nend\n\n> q\n\n> r\n\n1. one\n\n2. two\n";
+    const text = "# Title\n\nOne *two*.\n\n- a\n\n- b\n\n  c\n\nThree\n\n```js\nx\n\ny\n```\n\n~~~\n```\n\n~~~\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nend\n\n> q\n\n> r\n\n1. one\n\n2. two\n\n- [x] src/a.ts:3\n- [ ] b\n\nat c.ts:4\n";
     const growing = new StreamedMarkdown();
     for (let end = 1; end < text.length; end++) {
       growing.render(text.slice(0, end));
@@ -90,7 +102,7 @@ describe("issue/6-1 items of a chat", () => {
     const change = { path: "a.txt", diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n", added: 1, removed: 1 };
     const item: Item = { ...call, output: { status: "success", change } };
     const element = new Items((message) => asked.push(message)).row({ key: "c", version: 1, item, live: false }, undefined);
-    assert.equal(element.querySelector(".diff .added")?.textContent, "+y\n");
+    assert.deepEqual([...element.querySelectorAll(".diff span")].map((line) => line.textContent), ["@@ -1 +1 @@\n", "-x\n", "+y\n"]);
     [...element.querySelectorAll("button")].find((b) => b.textContent === "Open diff")?.click();
     assert.deepEqual(asked, [{ type: "diff", change }]);
   });
@@ -107,19 +119,43 @@ describe("issue/6-1 items of a chat", () => {
     assert.equal(row(cell).querySelector(".wrong")?.textContent, "The code is incomplete and was not run.");
     const quoted = row({ ...cell, cell: { error: "undefined: oops\n    3 | oops", position: { line: 3 } } });
     assert.equal(quoted.querySelector("div.wrong")?.textContent, "Error in line 3: undefined: oops");
-    assert.equal(row({ ...cell, status: "inProgress" }).textContent, "\u25d4starlarka = '<b>'\nprint(a)\noops\n");
+    assert.equal(row({ ...cell, status: "inProgress" }).textContent, "starlarka = '<b>'\nprint(a)\noops\n");
   });
 
-  it("issue/19-8 highlight the code of a cell, line by line and as text", () => {
-    const cell: Item = { itemId: "x", kind: "codeCell", status: "completed", atMs: 1, language: "starlark", text: "for x in ['<b>']: # <i>\n  print('''a\nb''')" };
-    const code = row(cell).querySelector("pre.code");
-    assert.deepEqual([...(code?.children ?? [])].map((line) => line.textContent), ["for x in ['<b>']: # <i>\n", "  print('''a\n", "b''')\n"]);
-    const marked = (kind: string) => [...(code?.querySelectorAll(`.hljs-${kind}`) ?? [])].map((e) => e.textContent);
-    assert.deepEqual(marked("keyword"), ["for", "in"]);
-    assert.deepEqual(marked("string"), ["'<b>'", "'''a", "b'''"]);
-    assert.deepEqual(marked("comment"), ["# <i>"]);
-    assert.equal(code?.querySelectorAll("b, i").length, 0);
-    assert.equal(row({ ...cell, language: "calc" }).querySelectorAll("[class^=hljs]").length, 0);
+  it("part/13 color code when its colors are known, at once if they were, and as text", () => {
+    const posted: (FromWebview & { type: "highlight" })[] = [];
+    const items = new Items((message) => posted.push(message as never));
+    const item: Item = { itemId: "x", kind: "agentMessage", status: "completed", atMs: 1, text: "```js\nlet x = '<b>';\nf(x);\n```\n\n```\nplain\n```" };
+    const drawn = () => items.row({ key: "x", version: 1, item, live: false }, undefined).querySelector("pre code");
+    const code = drawn();
+    assert.deepEqual(posted, [{ type: "highlight", id: 1, language: "js", code: "let x = '<b>';\nf(x);\n" }]);
+    const lines: Token[][] = [[["let", "#112233", 2], [" x = '<b>';"]], [["f(x);"]], []];
+    items.highlights.arrived(1, lines);
+    for (const element of [code, drawn()]) {
+      assert.deepEqual([element?.textContent, element?.querySelectorAll("b").length, element?.querySelector("span")?.getAttribute("style")], ["let x = '<b>';\nf(x);\n", 0, "color:#112233;font-weight:bold"]);
+    }
+    items.highlights.forget();
+    drawn();
+    assert.equal(posted.length, 2);
+  });
+
+  it("part/13 do not ask for the colors of a block that still grows", () => {
+    const posted: FromWebview[] = [];
+    const item: Item = { itemId: "x", kind: "agentMessage", status: "inProgress", atMs: 1, text: "```js\nlet a;\n```\n\n```js\nlet b" };
+    new Items((message) => posted.push(message)).row({ key: "x", version: 1, item, live: true }, undefined);
+    assert.deepEqual(posted.map((message) => (message as { code: string }).code), ["let a;\n"]);
+  });
+
+  it("part/13 offer to undo the turn at its first message, and one message where it steered", () => {
+    const posted: FromWebview[] = [];
+    const input = (n: number, inputId: string): Item => ({ itemId: `nod_${n}:0`, kind: "userMessage", status: "completed", atMs: n, turnId: "trn_1", text: inputId, origin: { kind: "turnInput", inputId } });
+    const picture: Item = { ...input(1, "inp_1"), itemId: "nod_1:1", text: undefined, attachment: { name: "a.png", type: "image/png", data: "" } };
+    const view = { ...snapshot(attached), items: [input(1, "inp_1"), picture, { ...call, turnId: "trn_1" }, input(2, "inp_2")] };
+    const buttons = rowsOf(view).map((one) => [...new Items((message) => posted.push(message)).row(one, undefined).querySelectorAll<HTMLButtonElement>(".actions button")]);
+    assert.deepEqual(buttons.map((all) => all.map((b) => b.textContent).join()), ["Undo turn", "Undo turn", "", "Undo from here"]);
+    buttons.flat().forEach((b) => b.click());
+    assert.deepEqual(posted.map(({ type }) => type).filter((type) => type !== "highlight"), ["rewind", "rewind", "rewindMessage"]);
+    assert.deepEqual(posted.at(-1), { type: "rewindMessage", itemId: "nod_2:0", text: "inp_2" });
   });
 
   it("issue/19-8 show the first calls of a cell with their durations, and the others on request", () => {
@@ -128,7 +164,7 @@ describe("issue/6-1 items of a chat", () => {
     const cell: Item = { itemId: "x", kind: "codeCell", status: "completed", atMs: 1, language: "starlark", text: "x", cell: { printed: "1", durationMs: 2500, calls, moreCalls: 120 } };
     const shown = row(cell);
     const lines = [...shown.querySelectorAll(".cellCalls > .call")].map((e) => e.textContent);
-    assert.deepEqual(lines.slice(0, 2), ["\u2713read <i>0 \u00b7 0 ms \u00b7 ok", '\u2717grep {"pattern":"x","path":"y"} \u00b7 1.2 s \u00b7 failed: no such file']);
+    assert.deepEqual(lines.slice(0, 2), ["read <i>0 \u00b7 0 ms \u00b7 ok", 'grep {"pattern":"x","path":"y"} \u00b7 1.2 s \u00b7 failed: no such file']);
     assert.equal(lines.length, 8);
     assert.equal(shown.querySelector(".cellCalls summary")?.textContent, "\u2026 122 more calls");
     assert.equal(shown.querySelector(".took")?.textContent, "2.5 s");
@@ -143,9 +179,9 @@ describe("issue/6-1 items of a chat", () => {
       const found = rowsOf(view).find((one) => one.key === "x") as ItemRow;
       return [...new Items(() => undefined).row(found, undefined).querySelectorAll(".cellCalls > *")].map((e) => e.textContent);
     };
-    assert.deepEqual(shown(), ["\u2713tool1 \u00b7 1 ms", "\u2713tool2 \u00b7 2 ms", "\u2713tool3 \u00b7 3 ms"]);
+    assert.deepEqual(shown(), ["tool1 \u00b7 1 ms", "tool2 \u00b7 2 ms", "tool3 \u00b7 3 ms"]);
     view = reduce(view, Array.from({ length: 27 }, (_, n) => call(n + 4, n < 26 ? "completed" : "inProgress")));
-    assert.deepEqual([shown()[0], shown().at(-1), shown().length], ["\u2026 22 earlier calls", "\u25d4tool30", 9]);
+    assert.deepEqual([shown()[0], shown().at(-1), shown().length], ["\u2026 22 earlier calls", "tool30", 9]);
     view = reduce(view, [call(5, "completed"), { type: "item/completed", atMs: 1, itemId: "x", item: { ...item, status: "completed", cell: {} } }]);
     assert.deepEqual(shown(), []);
   });
@@ -156,88 +192,13 @@ describe("issue/6-1 items of a chat", () => {
     assert.equal(element.querySelector("details")?.childElementCount, 1);
   });
 
-  it("show a question with its choices, disabled without a connection", () => {
-    const decision: Decision = { decisionId: "dec_1", sessionId: "s", kind: "approval", prompt: "May it? The plugin guard asks: new file", choices: ["allowOnce", "allowSession", "allowAlways", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
-    const place = document.createElement("section");
-    const posted: FromWebview[] = [];
-    const asked = new QuestionCards(place, (message) => posted.push(message));
-    asked.show([decision], true);
-    assert.match(place.textContent ?? "", /The plugin guard asks: new file/);
-    assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.textContent), ["Allow once", "Allow for this session", "Always allow", "Deny"]);
-    place.querySelectorAll("button")[1]?.click();
-    assert.equal(asked.key("KeyN"), true);
-    assert.deepEqual(posted, [{ type: "answer", decisionId: "dec_1", choice: "allowSession" }, { type: "answer", decisionId: "dec_1", choice: "reject" }]);
-    asked.show([decision], false);
-    assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.hasAttribute("disabled")), [true, true, true, true]);
-    asked.show([], true);
-    assert.equal(place.childElementCount, 0);
-  });
-
-  const why = { by: "rule" as const, text: "The rule decides." };
-  const approval = (detail: Decision["detail"], tool = "shell", args: object = { command: "npm test" }): Decision => ({
-    decisionId: "dec_1", sessionId: "s", kind: "approval", prompt: "May it?", choices: ["allowOnce", "allowSession", "allowAlways", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0,
-    call: { callId: "c", name: tool, args }, detail,
-  });
-  const opened = (decision: Decision) => {
-    const place = document.createElement("section");
-    const posted: FromWebview[] = [];
-    new QuestionCards(place, (message) => posted.push(message)).show([decision], true);
-    const buttons = () => [...place.querySelectorAll("button")].map((b) => b.textContent);
-    const click = (text: string) => [...place.querySelectorAll("button")].find((b) => b.textContent === text)?.click();
-    return { place, posted, buttons, click };
-  };
-
-  it("part/11 show a command, and send a width, an edited command or a reason", () => {
-    const widths = [{ text: "commands that begin with npm test", rule: { action: "allow" as const } }];
-    const card = opened(approval({ command: { command: "npm test", dir: "/work", outside: true }, hosts: ["a.example"], why: { ...why, by: "outside" }, editable: true, widths }));
-    assert.equal(card.place.querySelector(".question b")?.textContent, "Run outside the sandbox?");
-    assert.equal(card.place.querySelector(".command")?.textContent, "npm test");
-    assert.match(card.place.textContent ?? "", /Network: a\.example.*The rule decides\./s);
-    assert.deepEqual(card.buttons(), ["Allow once", "Allow for this session", "Always allow", "Deny", "Edit\u2026", "Deny with a reason\u2026"]);
-    card.click("Always allow");
-    assert.deepEqual([...card.place.querySelectorAll(".widths label")].map((one) => one.textContent), ["commands that begin with npm test", "exactly this call"]);
-    card.click("Allow");
-    card.click("Back");
-    card.click("Edit\u2026");
-    (card.place.querySelector("textarea") as HTMLTextAreaElement).value = "npm run check";
-    card.click("Run once");
-    card.click("Back");
-    card.click("Deny with a reason\u2026");
-    (card.place.querySelector("textarea") as HTMLTextAreaElement).value = " use make ";
-    card.click("Deny");
-    const answer = { type: "answer", decisionId: "dec_1" };
-    assert.deepEqual(card.posted, [{ ...answer, choice: "allowAlways", width: 0 }, { ...answer, choice: "allowOnce", args: { command: "npm run check" } }, { ...answer, choice: "reject", reason: "use make" }]);
-  });
-
-  it("part/11 show a diff whose changes can be taken or left", () => {
-    const hunk = (start: number) => ({ oldStart: start, oldLines: 1, newStart: start, newLines: 1, text: "-old\n+new\n" });
-    const card = opened(approval({ files: [{ path: "a.txt", kind: "change", added: 2, removed: 2, hunks: [hunk(1), hunk(9)] }], why, editable: true }, "edit", { path: "a.txt" }));
-    assert.equal(card.place.querySelector(".question b")?.textContent, "Change a.txt?");
-    assert.deepEqual([...card.place.querySelectorAll(".numbered span")].map((one) => one.textContent), ["1- old\n", "1+ new\n", "9- old\n", "9+ new\n"]);
-    const boxes = [...card.place.querySelectorAll("input")];
-    boxes[0]!.checked = false;
-    boxes[0]!.dispatchEvent(new (boxes[0]!.ownerDocument.defaultView!.Event)("change"));
-    assert.deepEqual(card.buttons(), ["Open diff", "Allow 1 of 2 changes", "Deny", "Deny with a reason\u2026"]);
-    card.click("Open diff");
-    card.click("Allow 1 of 2 changes");
-    assert.deepEqual(card.posted, [{ type: "preview", decisionId: "dec_1", file: 0 }, { type: "answer", decisionId: "dec_1", choice: "allowOnce", hunks: [1] }]);
-  });
-
-  it("part/11 say what a diff does not show, and open the arguments of other tools", () => {
-    const cut = opened(approval({ files: [{ path: "a.txt", kind: "create", added: 900, cut: true, hunks: [{ oldStart: 0, oldLines: 0, newStart: 1, newLines: 1, text: "+x\n" }] }], why }));
-    assert.equal(cut.place.querySelector(".missing")?.textContent, "The diff is too long: 899 changed lines are not in it.");
-    const other = opened(approval({ why }, "mcp_post", { title: "x" }));
-    assert.equal(other.place.querySelector("details")?.hasAttribute("open"), true);
-    assert.equal(cut.place.querySelector("details")?.hasAttribute("open"), false);
-  });
-
   it("part/11 offer to run a refused call outside the sandbox", () => {
     const posted: FromWebview[] = [];
     const item: Item = { ...call, status: "failed", output: { status: "failure", text: "refused", refusal: { what: "The command has no network.", mode: "workspace", retry: { command: "npm i", outside: true } } } };
     const element = new Items((message) => posted.push(message)).row({ key: "c", version: item, item, live: false }, undefined);
     assert.equal(element.querySelector(".refusal")?.textContent, "The command has no network.");
     [...element.querySelectorAll("button")].find((b) => b.textContent === "Run once outside the sandbox")?.click();
-    assert.deepEqual(posted, [{ type: "again", itemId: "c", withHosts: false }]);
+    assert.deepEqual(posted.at(-1), { type: "again", itemId: "c", withHosts: false });
   });
 
   it("part/11 offer to run a refused call with the hosts that it lacked", () => {
@@ -248,6 +209,6 @@ describe("issue/6-1 items of a chat", () => {
     const buttons = [...element.querySelectorAll("button")];
     assert.deepEqual(buttons.map((b) => b.textContent).slice(-2), ["Run once with a.test, b.test", "Run once outside the sandbox"]);
     buttons.at(-2)!.click();
-    assert.deepEqual(posted, [{ type: "again", itemId: "c", withHosts: true }]);
+    assert.deepEqual(posted.at(-1), { type: "again", itemId: "c", withHosts: true });
   });
 });

@@ -1,0 +1,42 @@
+import { createHighlighterCoreSync, type HighlighterCore, type ThemeRegistrationRaw } from "@shikijs/core";
+import { createJavaScriptRegexEngine } from "@shikijs/engine-javascript";
+import { grammarOf, type Token } from "../model/languages";
+
+/** The longest time that the highlighting of a piece of code may take, in ms. The rest stays plain. */
+const maxMs = 300;
+
+/** The longest code that is highlighted, in characters. */
+const maxChars = 100_000;
+
+/** Highlighter finds the colors of code in a theme. It loads a grammar when it first needs it. */
+export class Highlighter {
+  private readonly core: HighlighterCore = createHighlighterCoreSync({ engine: createJavaScriptRegexEngine({ forgiving: true }), themes: [], langs: [] });
+  private readonly loaded = new Set<string>();
+  private theme = "";
+  private themes = 0;
+
+  /** load returns a grammar with those that it needs. */
+  constructor(private readonly load: (grammar: string) => never[], theme: ThemeRegistrationRaw) {
+    this.setTheme(theme);
+  }
+
+  /** setTheme changes the colors. Each theme gets a name of its own, because a known name keeps its colors. */
+  setTheme(theme: ThemeRegistrationRaw): void {
+    this.theme = `user ${++this.themes}`;
+    this.core.loadThemeSync({ ...theme, name: this.theme });
+  }
+
+  /** tokens returns the tokens of each line of code, or undefined if it stays plain. */
+  tokens(language: string, code: string): Token[][] | undefined {
+    const lang = grammarOf(language);
+    if (lang === undefined || code.length > maxChars) {
+      return undefined;
+    }
+    if (!this.loaded.has(lang)) {
+      this.core.loadLanguageSync(this.load(lang));
+      this.loaded.add(lang);
+    }
+    const lines = this.core.codeToTokensBase(code, { lang, theme: this.theme, tokenizeTimeLimit: maxMs });
+    return lines.map((line) => line.map(({ content, color, fontStyle = 0 }): Token => (fontStyle > 0 ? [content, color, fontStyle] : [content, color])));
+  }
+}

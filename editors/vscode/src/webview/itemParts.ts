@@ -1,0 +1,40 @@
+import { callText } from "../model/cells";
+import type { CellCall, Item, ToolOutput } from "../protocol";
+import { h } from "./dom";
+import { icon } from "./icons";
+
+/** The number of characters of a long text that are shown at first. */
+export const maxShownChars = 20_000;
+
+const icons: Record<Item["status"], string> = { inProgress: "loading codicon-modifier-spin", completed: "check", failed: "error", unknown: "question" };
+
+/** states are the states of calls for screen readers. */
+const states: Record<Item["status"], string> = { inProgress: "running", completed: "completed", failed: "failed", unknown: "unknown" };
+
+/** stateIcon shows the state of a call. */
+export const stateIcon = (status: Item["status"]) => h("span", { class: "icon" }, icon(icons[status], states[status]));
+
+/** cellCall shows a call of a cell on one line. */
+export function cellCall(call: CellCall): HTMLElement {
+  return h("div", { class: `call ${call.status}` }, stateIcon(call.status), h("code", { title: callText(call) }, callText(call)));
+}
+
+/** outputOf returns the output of a call as text. */
+export function outputOf(output: ToolOutput | undefined): string | undefined {
+  return output && (output.text ?? output.failure?.message ?? (output.value === undefined ? "" : JSON.stringify(output.value, undefined, 2)));
+}
+
+/** noticeOf names the plugin of a notice without text. */
+export function noticeOf(item: Item): string {
+  return item.plugin ? `${item.plugin.plugin ?? ""} ${item.plugin.type}`.trim() : "";
+}
+
+/** diffOf shows a unified diff without its header. */
+export function diffOf(diff: string): HTMLElement {
+  const pre = h("pre", { class: "diff" });
+  for (const line of diff.slice(0, maxShownChars).replace(/\n$/, "").split("\n").slice(2)) {
+    const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "at" : "same";
+    pre.append(h("span", { class: kind }, `${line}\n`));
+  }
+  return pre;
+}

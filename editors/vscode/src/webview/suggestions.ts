@@ -1,0 +1,113 @@
+import type { FromWebview, Suggestion } from "../chat/messages";
+import { h } from "./dom";
+import { icon } from "./icons";
+
+/** Word is the word before the caret that asks for suggestions. */
+export interface Word {
+  mark: "@" | "/";
+  text: string;
+  /** index of the mark */
+  start: number;
+}
+
+/** wordAt returns the word that ends at the caret, if it begins with @, or with / at the start of the text. */
+export function wordAt(text: string, caret: number): Word | undefined {
+  const before = text.slice(0, caret);
+  const command = /^\/(\S*)$/.exec(before);
+  const mention = /(?:^|\s)@([^\s@]*)$/.exec(before);
+  const found = command ?? mention;
+  return found ? { mark: command ? "/" : "@", text: found[1] ?? "", start: caret - (found[1] ?? "").length - 1 } : undefined;
+}
+
+/** Suggestions is the list above the input that completes a word. The field keeps the focus. */
+export class Suggestions {
+  readonly element = h("ul", { class: "suggestions", role: "listbox", label: "Suggestions" });
+  private entries: Suggestion[] = [];
+  private at = 0;
+  private word?: Word;
+  private id = 0;
+
+  /** choose applies a suggestion in place of a word. */
+  constructor(private readonly field: HTMLTextAreaElement, private readonly post: (message: FromWebview) => void, private readonly choose: (suggestion: Suggestion, word: Word) => void) {
+    this.element.id = "suggestions";
+    this.element.hidden = true;
+    for (const [name, value] of [["aria-autocomplete", "list"], ["aria-controls", "suggestions"], ["aria-haspopup", "listbox"]] as const) {
+      field.setAttribute(name, value);
+    }
+    field.addEventListener("blur", () => this.close());
+  }
+
+  /** update asks for suggestions for the word at the caret, or closes the list. */
+  update(): void {
+    const word = wordAt(this.field.value, this.field.selectionStart);
+    if (!word) {
+      this.close();
+    } else if (word.text !== this.word?.text || word.mark !== this.word.mark || word.start !== this.word.start) {
+      this.word = word;
+      this.post({ type: "suggest", id: ++this.id, mark: word.mark, word: word.text });
+    }
+  }
+
+  /** show shows the answer to the newest request. */
+  show(id: number, entries: Suggestion[]): void {
+    if (id === this.id && this.word) {
+      this.entries = entries;
+      this.at = 0;
+      this.draw();
+    }
+  }
+
+  /** key handles a key of the field and reports whether the list used it. */
+  key(key: string): boolean {
+    const step = ({ ArrowDown: 1, ArrowUp: -1 } as const)[key as "ArrowDown" | "ArrowUp"];
+    if (this.element.hidden) {
+      return false;
+    }
+    if (step) {
+      this.at = (this.at + step + this.entries.length) % this.entries.length;
+      this.draw();
+    } else if (key === "Enter" || key === "Tab") {
+      this.pick(this.at);
+    } else if (key === "Escape") {
+      this.close();
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private pick(at: number) {
+    const { word } = this;
+    const entry = this.entries[at];
+    this.close();
+    if (word && entry) {
+      this.choose(entry, word);
+    }
+  }
+
+  private close() {
+    this.word = undefined;
+    this.entries = [];
+    this.draw();
+  }
+
+  private draw() {
+    const open = this.entries.length > 0;
+    this.element.hidden = !open;
+    this.element.replaceChildren(...this.entries.map((entry, at) => this.option(entry, at)));
+    if (open) {
+      this.field.setAttribute("aria-activedescendant", `suggestion-${this.at}`);
+      this.element.children[this.at]?.scrollIntoView({ block: "nearest" });
+    } else {
+      this.field.removeAttribute("aria-activedescendant");
+    }
+  }
+
+  private option({ label, detail, icon: name }: Suggestion, at: number): HTMLElement {
+    const option = h("li", { role: "option", class: at === this.at ? "chosen" : undefined }, icon(name), h("span", { class: "name" }, label), h("small", {}, detail));
+    option.id = `suggestion-${at}`;
+    option.setAttribute("aria-selected", String(at === this.at));
+    option.addEventListener("mousedown", (event) => (event.preventDefault(), this.pick(at))); // before the field loses the focus
+    return option;
+  }
+}

@@ -1,0 +1,109 @@
+import { strict as assert } from "node:assert";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import darkPlus from "@shikijs/themes/dark-plus";
+import lightPlus from "@shikijs/themes/light-plus";
+import { Highlighter } from "../../src/chat/highlighter";
+import type { FromWebview, ToWebview } from "../../src/chat/messages";
+import { launch, openPage, patienceMs } from "./browser";
+import { measureTexts } from "./contrast";
+import { commandQuestion, conversation, editQuestion, empty, recent } from "./gallery";
+import { setTheme, themes, type Theme } from "./themes";
+
+const load = (grammar: string) => (createRequire(resolve("dist"))(resolve(join("dist", "grammars", `${grammar}.js`))) as { default: never[] }).default;
+
+interface Violation {
+  id: string;
+  nodes: { html: string }[];
+}
+
+describe("part/13 the looks of a chat", function () {
+  this.timeout(4 * patienceMs);
+  let browser: Browser;
+  let page: Page;
+
+  before(async () => {
+    browser = await launch();
+  });
+  after(() => browser.close());
+  beforeEach(async () => {
+    page = await openPage(browser);
+  });
+  afterEach(() => page.close());
+
+  const tell = (message: ToWebview) => page.evaluate((m) => window.dispatchEvent(new MessageEvent("message", { data: m })), message);
+  const asked = <T extends FromWebview["type"]>(type: T) => page.evaluate((t) => window.asked.filter((message) => message.type === t), type) as Promise<(FromWebview & { type: T })[]>;
+
+  /** colorCode answers the requests of the page for colors, as the extension does. */
+  const highlighter = new Highlighter(load, darkPlus as never);
+  const colorCode = async (theme: Theme) => {
+    highlighter.setTheme((theme.startsWith("Light") ? lightPlus : darkPlus) as never);
+    for (const { id, language, code } of await asked("highlight")) {
+      await tell({ type: "highlighted", id, lines: highlighter.tokens(language, code) });
+    }
+  };
+
+  const scenes: Record<string, () => Promise<void>> = {
+    conversation: async () => {
+      await tell(conversation());
+      await page.locator(".plan summary").click();
+      await page.getByRole("button", { name: /^Context \d/ }).click();
+      await tell({ type: "context", parts: [{ title: "Tools", detail: "12 tools", tokens: 3000 }, { title: "History", detail: "8 messages", tokens: 4000 }], incomplete: false });
+    },
+    "command and suggestions": async () => {
+      await tell(conversation([commandQuestion, editQuestion]));
+      await page.locator("#composer textarea").pressSequentially("@to");
+      await tell({ type: "suggestions", id: (await asked("suggest")).at(-1)?.id ?? 0, suggestions: [{ label: "total.ts", detail: "src/order/total.ts", icon: "file" }, { label: "problems", detail: "errors and warnings of the editor", icon: "warning" }] });
+    },
+    "new chat": async () => {
+      await tell(empty);
+      await tell(recent);
+    },
+  };
+
+  const shot = async (name: string) => {
+    if (process.env.SHOTS) {
+      await page.screenshot({ path: join(process.env.SHOTS, `${name.replaceAll(/[^a-z0-9]+/gi, "-")}.png`) });
+    }
+  };
+
+  for (const theme of Object.keys(themes) as Theme[]) {
+    for (const [scene, show] of Object.entries(scenes)) {
+      it(`${scene}: every text has the contrast of WCAG AA, and axe finds no violation, in ${theme}`, async () => {
+        await setTheme(page, theme);
+        await page.setViewportSize({ width: 1200, height: 2600 });
+        await show();
+        await colorCode(theme);
+        const texts = await measureTexts(page);
+        assert.ok(texts.length > 15, `only ${texts.length} texts were measured`);
+        assert.deepEqual(texts.filter(({ ratio, wanted }) => ratio < wanted), []);
+        await page.addScriptTag({ path: resolve("node_modules/axe-core/axe.min.js") });
+        const violations = await page.evaluate(async () => (await (window as never as { axe: { run(): Promise<{ violations: Violation[] }> } }).axe.run()).violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html.slice(0, 200)) })));
+        assert.deepEqual(violations, []);
+        await shot(`${scene} ${theme} 1200`);
+      });
+    }
+
+    it(`nothing is wider than 300 pixels in ${theme}`, async () => {
+      await setTheme(page, theme);
+      await page.setViewportSize({ width: 300, height: 900 });
+      for (const [scene, show] of Object.entries(scenes)) {
+        await page.locator("#composer textarea").fill("");
+        await show();
+        await colorCode(theme);
+        const wide = await page.evaluate(() => [...document.querySelectorAll<HTMLElement>("body *")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().right > 301 && !e.closest("pre, table")).map((e) => `${e.tagName}.${e.className}: ${e.textContent?.slice(0, 40)}`));
+        assert.deepEqual(wide, [], scene);
+        await shot(`${scene} ${theme} 300`);
+      }
+    });
+  }
+
+  it("a text that cannot be read is found", async () => {
+    await setTheme(page, "Dark Modern");
+    await tell(conversation());
+    await page.addStyleTag({ content: ".userMessage > .text { color: var(--vscode-input-background) !important; } .mark { opacity: 0.3; }" });
+    const bad = (await measureTexts(page)).filter(({ ratio, wanted }) => ratio < wanted).map(({ text }) => text);
+    assert.deepEqual(bad.filter((text) => /Use reduce|The model changed/.test(text)), ["Use reduce.", "The model changed."]);
+  });
+});
