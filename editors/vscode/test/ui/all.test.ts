@@ -1,8 +1,10 @@
 import { strict as assert } from "node:assert";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { SessionListResult } from "../../src/protocol";
+import type { SessionListResult, SnapshotListResult } from "../../src/protocol";
 import { patienceMs, until } from "./browser";
+import { unreadable } from "./contrast";
+import { diffLines } from "./diffEditor";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
@@ -45,6 +47,8 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     assert.equal(await code.chat.locator("#composer textarea").inputValue(), "write it");
     await code.page.locator(".notification-toast").getByRole("button", { name: "Revert" }).click();
     await until(() => readFileSync(file, "utf8") === "x\ny\n");
+    await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor(); // the conversation is back, too
+    assert.equal(code.call<SnapshotListResult>("snapshot/list", { sessionId: newest()?.sessionId }).data.length, 0);
   });
 
   it("shows all file changes of a turn", async () => {
@@ -52,6 +56,7 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await code.chat.locator(".row.end", { hasText: "1 file changed" }).hover();
     await code.chat.getByRole("button", { name: "Show changes" }).click();
     await code.page.locator(".tab", { hasText: "Changes of the turn" }).waitFor();
+    assert.deepEqual(await diffLines(code.page, "x"), { before: [], after: ["x", "y"] });
   });
 
   it("forks at the end of a turn", async () => {
@@ -202,12 +207,14 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await code.chat.locator("#asked .card").waitFor();
     const themes = [["Light Modern", "vscode-light"], ["Dark Modern", "vscode-dark"], ["Dark High Contrast", "vscode-high-contrast"]] as const;
     const colors = new Set<string>();
+    await code.chat.locator(".markdown").first().waitFor();
     for (const [theme, kind] of themes) {
       await code.run("Preferences: Color Theme");
       await code.page.locator(".quick-input-widget:visible input.input").fill(theme);
       await code.choose(theme);
       await code.chat.locator(`body.${kind}`).waitFor();
       await code.shot(`theme ${kind}`);
+      await until(async () => (await code.chat.locator("pre.args code span").evaluateAll((all: HTMLElement[]) => all.some((span) => span.style.color !== ""))) && (await unreadable(code.chat.locator("body"))).length === 0); // the colors of code follow
       colors.add(await code.chat.locator("body").evaluate((body) => `${getComputedStyle(body).color} on ${getComputedStyle(body).backgroundColor}`));
     }
     assert.equal(colors.size, 3, [...colors].join(", "));

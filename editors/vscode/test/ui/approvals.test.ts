@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { AuditListResult, RuleListResult, SessionID, SessionListResult } from "../../src/protocol";
 import { patienceMs } from "./browser";
 import { freePort } from "./machine";
+import { diffLines } from "./diffEditor";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
@@ -58,7 +59,8 @@ describe("part/11 approvals in a real VS Code", function () {
     assert.deepEqual(await card.locator(".numbered .added").allInnerTexts().then((all) => all.map((text) => text.trim())), ["2+ LINE TWO", "28+ LINE 28"]);
     await code.shot("approval diff");
     await card.getByRole("button", { name: "Open diff" }).click();
-    await code.page.locator(".monaco-diff-editor").first().waitFor();
+    const { before: left, after: right } = await diffLines(code.page, "LINE TWO");
+    assert.deepEqual([left.slice(0, 3), right.slice(0, 3)], [["line 1", "line 2", "line 3"], ["line 1", "LINE TWO", "line 3"]]);
     await code.shot("approval editor");
     await code.page.keyboard.press("Control+w");
     await card.getByRole("checkbox").nth(1).uncheck();

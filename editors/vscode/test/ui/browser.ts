@@ -60,6 +60,18 @@ export async function pastePicture(field: Locator, name: string): Promise<void> 
 
 const body = '<header id="head"></header><main id="scroller" tabindex="-1"><section id="welcome" hidden></section><div id="list" role="feed" aria-label="Conversation"></div></main><section id="asked" aria-label="Open questions" aria-live="assertive"></section><section id="queue" aria-label="Queued inputs"></section><section id="context" aria-label="Context window" hidden></section><footer id="composer"></footer>';
 
+/** The style that VS Code gives the page of each webview, as far as it concerns the elements of a chat. */
+const webviewStyle = `
+body { color: var(--vscode-editor-foreground); font-family: var(--vscode-font-family); font-size: var(--vscode-font-size); margin: 0; padding: 0 20px; }
+img, video { max-width: 100%; max-height: 100%; }
+a, a code { color: var(--vscode-textLink-foreground); }
+a:focus, input:focus, select:focus, textarea:focus { outline: 1px solid -webkit-focus-ring-color; outline-offset: -1px; }
+code { color: var(--vscode-textPreformat-foreground); background-color: var(--vscode-textPreformat-background); padding: 1px 3px; border-radius: 4px; }
+pre code { padding: 0; }
+blockquote { background: var(--vscode-textBlockQuote-background); border-color: var(--vscode-textBlockQuote-border); }
+kbd { background-color: var(--vscode-keybindingLabel-background); color: var(--vscode-keybindingLabel-foreground); }
+`;
+
 /** openPage opens the page of a chat in a browser. It collects the messages of the page in window.asked. */
 export async function openPage(browser: Browser): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 900, height: 700 } });
@@ -70,7 +82,7 @@ export async function openPage(browser: Browser): Promise<Page> {
   });
   await page.goto("about:blank");
   const font = `data:font/ttf;base64,${readFileSync("dist/codicon.ttf").toString("base64")}`;
-  await page.setContent(`<!DOCTYPE html><html lang="en"><title>lashd</title><style>${readFileSync("dist/webview.css", "utf8").replace(/\.\/codicon\.ttf[^")]*/, font)}</style><body data-session="ses_1">${body}</body>`);
+  await page.setContent(`<!DOCTYPE html><html lang="en"><title>lashd</title><style>${webviewStyle}</style><style>${readFileSync("dist/webview.css", "utf8").replace(/\.\/codicon\.ttf[^")]*/, font)}</style><body data-session="ses_1">${body}</body>`);
   await page.addScriptTag({ content: readFileSync("dist/webview.js", "utf8") });
   return page;
 }

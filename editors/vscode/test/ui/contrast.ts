@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Locator } from "playwright-core";
 
 /** Measured is a text with its contrast against what is behind it. */
 export interface Measured {
@@ -9,9 +9,18 @@ export interface Measured {
   colors: string;
 }
 
-/** measureTexts returns the contrast of every text of a page. A text that appears only under the pointer is measured as if it were shown; disabled controls are exempt from WCAG. */
-export function measureTexts(page: Page): Promise<Measured[]> {
-  return page.evaluate(() => {
+/** unreadable returns the texts of the body of a page that have too little contrast. It throws if there are hardly any texts. */
+export async function unreadable(body: Locator): Promise<Measured[]> {
+  const all = await measureTexts(body);
+  if (all.length < 10) {
+    throw new Error(`only ${all.length} texts were measured`);
+  }
+  return all.filter(({ ratio, wanted }) => ratio < wanted);
+}
+
+/** measureTexts returns the contrast of every text of the body of a page. A text that appears only under the pointer is measured as if it were shown; disabled controls are exempt from WCAG. */
+function measureTexts(body: Locator): Promise<Measured[]> {
+  return body.evaluate(() => {
     type Color = [red: number, green: number, blue: number, alpha: number];
     const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
     const parse = (css: string): Color => {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DecisionListResult, Event, SessionListResult, SessionReadResult, SnapshotListResult, SnapshotPreviewResult } from "../../src/protocol";
 import { patienceMs, until } from "./browser";
+import { diffLines } from "./diffEditor";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
@@ -64,6 +65,7 @@ describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", fun
     await code.chat.getByRole("button", { name: "Allow once" }).click();
     await row(/^Turn changed 1 file/).click();
     await code.page.locator(".tab", { hasText: "File changes" }).waitFor();
+    assert.deepEqual(await diffLines(code.page, "x"), { before: [], after: ["x", "y"] });
     await row(/^Turn changed 1 file/).hover();
     await row(/^Turn changed 1 file/).getByRole("button", { name: "Undo..." }).click();
     await code.choose("Files only");

@@ -1,0 +1,89 @@
+import { strict as assert } from "node:assert";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DecisionListResult } from "../../src/protocol";
+import { patienceMs, until } from "./browser";
+import { script } from "./script";
+import { Workbench } from "./workbench";
+
+describe("part/13 a real VS Code", function () {
+  this.timeout(3 * patienceMs);
+  const code = new Workbench();
+  const open = () => code.call<DecisionListResult>("decision/list", {}).data;
+  const write = async () => {
+    await code.newSession();
+    await code.say("write it");
+    await code.chat.getByRole("button", { name: "Allow once" }).click();
+    await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
+  };
+
+  before(() => code.start(script));
+  afterEach(async function () {
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
+    await code.run("View: Close All Editors");
+    rmSync(join(code.work, "new.txt"), { force: true });
+  });
+  after(() => code.close());
+
+  it("part/13 asks first what to do with changes that an undo would lose, and Enter loses none", async () => {
+    await write();
+    writeFileSync(join(code.work, "new.txt"), "mine\n");
+    await code.chat.locator(".userMessage").first().hover();
+    await code.chat.getByRole("button", { name: "Undo turn" }).first().click();
+    await code.choose("Conversation and files");
+    await code.page.locator(".monaco-dialog-box").waitFor();
+    await code.page.keyboard.press("Enter");
+    await code.page.locator(".tab", { hasText: "Changes of the turn" }).waitFor();
+    assert.equal(readFileSync(join(code.work, "new.txt"), "utf8"), "mine\n");
+  });
+
+  it("part/13 shows no questions of other folders", async () => {
+    for (const { decisionId } of open()) {
+      code.call("decision/respond", { decisionId, choice: "reject" });
+    }
+    const away = join(code.dir, "away");
+    mkdirSync(away);
+    const { sessionId } = code.call<{ sessionId: string }>("session/new", { cwd: away });
+    code.call("turn/start", { sessionId, input: [{ type: "text", text: "write it" }] });
+    await until(() => open().some((decision) => decision.sessionId === sessionId));
+    await code.newSession();
+    await code.say("write it");
+    await code.chat.locator("#asked .card").waitFor();
+    await code.run("lashd: New Session");
+    await code.page.locator(".notification-toast", { hasText: "new.txt?" }).waitFor(); // of this folder
+    assert.equal(await code.page.locator(".notification-toast", { hasText: "new.txt?" }).count(), 1);
+    assert.match(await code.page.locator("#lash\\.lashd\\.lashd\\.status").innerText(), /lashd: 1$/);
+    open().forEach(({ decisionId }) => code.call("decision/respond", { decisionId, choice: "reject" }));
+    await code.page.locator(".notification-toast", { hasText: "new.txt?" }).waitFor({ state: "detached" });
+  });
+
+  it("part/13 lists files without those that git or the settings leave out, and attaches one with @", async () => {
+    code.write("work/node_modules/a/index.js", "");
+    await code.newSession();
+    await code.chat.getByRole("button", { name: "Attach" }).click();
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "readme.txt" }).waitFor();
+    assert.equal(await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "index.js" }).count(), 0);
+    await code.page.keyboard.press("Escape");
+    await code.chat.locator("#composer textarea").pressSequentially("what is @read");
+    await code.chat.getByRole("option", { name: /readme\.txt/ }).waitFor();
+    await code.shot("mention");
+    await code.chat.locator("#composer textarea").press("Enter");
+    await code.chat.locator(".chip", { hasText: "readme.txt" }).waitFor();
+    await code.chat.locator("#composer textarea").press("Enter");
+    await code.chat.locator(".userMessage", { hasText: "a workspace" }).waitFor();
+    await code.chat.locator(".userMessage", { hasText: "what is @readme.txt" }).waitFor();
+  });
+
+  it("part/13 colors code as the editor does, and runs a command of the chat", async () => {
+    await code.newSession();
+    await code.say("make a plan");
+    const keyword = code.chat.locator(".markdown pre code span", { hasText: "const" }).first();
+    await keyword.waitFor();
+    assert.notEqual(await keyword.evaluate((span) => span.style.color), "");
+    await code.chat.locator("#composer textarea").pressSequentially("/ren");
+    await code.chat.getByRole("option", { name: /rename/ }).click();
+    await code.page.locator(".quick-input-widget:visible input.input").fill("named in the chat");
+    await code.page.keyboard.press("Enter");
+    await code.page.locator(".tab", { hasText: "named in the chat" }).waitFor();
+  });
+});
