@@ -5,7 +5,7 @@ import type { FollowedSession } from "../sessions";
 import { answerDecision, previewFile, runAgain } from "./answers";
 import { showChange, showChanges } from "./changes";
 import { handleContents } from "./contents";
-import { handleInput } from "./input";
+import { handleInput, takeCommand } from "./input";
 import { openLink } from "./links";
 import type { FromWebview, ToWebview } from "./messages";
 import type { Context } from "./panel";
@@ -85,11 +85,15 @@ export class Requests {
   }
 
   private async send({ text, attached, whenBusy }: Of<"send">) {
-    const input = toInput(text, attached);
+    const { daemon } = this.context;
+    const sessionId = this.followed.id;
     try {
-      await this.context.daemon.change("turn/start", { sessionId: this.followed.id, input, whenBusy });
+      const { ran, command } = await takeCommand(daemon, sessionId, text);
+      if (!ran) {
+        await daemon.change("turn/start", { sessionId, input: toInput(text, attached), whenBusy, ...(command && { command }) });
+      }
       this.post({ type: "sent", ok: true });
-      await this.setTitle(text);
+      await (ran ? undefined : this.setTitle(text));
     } catch (error) {
       this.post({ type: "sent", ok: false });
       throw error;

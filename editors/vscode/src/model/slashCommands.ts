@@ -1,5 +1,5 @@
 import type { Suggestion } from "../chat/messages";
-import type { OperationInfo } from "../protocol";
+import type { CommandCall, CommandInfo, OperationInfo } from "../protocol";
 
 /** Command is a command of the chat that the extension runs itself. */
 interface Command {
@@ -31,11 +31,18 @@ export function ownCommand(name: string): string | undefined {
   return own.find((command) => command.name === name)?.run;
 }
 
-/** commandSuggestions returns the commands whose name begins with a word: those of the extension, then those of plugins. */
-export function commandSuggestions(word: string, operations: readonly OperationInfo[]): Suggestion[] {
+/** commandSuggestions returns the commands whose name begins with a word: those of the extension, those that become a part of an input, and the operations of plugins. */
+export function commandSuggestions(word: string, commands: readonly CommandInfo[], operations: readonly OperationInfo[]): Suggestion[] {
   const mine = own.map(({ name, about, icon }): Suggestion => ({ label: `/${name}`, detail: about, icon, command: name }));
+  const sent = commands.map(({ name, kind, description = "", argumentHint = "" }): Suggestion => ({ label: `/${name}`, detail: [argumentHint, description].filter(Boolean).join(" \u00b7 "), icon: kind === "skill" ? "lightbulb" : "terminal", insert: `/${name}` }));
   const others = operations.filter(({ kind }) => kind !== "query").map(({ name, description = "", plugin }): Suggestion => ({ label: `/${name}`, detail: description || `of the plugin ${plugin}`, icon: "extensions", command: name }));
-  return [...mine, ...others].filter(({ label }) => label.startsWith(`/${word.toLowerCase()}`));
+  return [...mine, ...sent, ...others].filter(({ label }) => label.startsWith(`/${word.toLowerCase()}`));
+}
+
+/** commandOf returns the command at the start of an input; undefined if the input has none. */
+export function commandOf(text: string): Required<CommandCall> | undefined {
+  const found = /^\/([^\s/]+)(?:\s+([^]*))?$/.exec(text);
+  return found?.[1] === undefined ? undefined : { name: found[1], arguments: found[2] ?? "" };
 }
 
 /** operationArgs returns the arguments of an operation from the text after its name: a JSON object, or the value of its only text argument. */

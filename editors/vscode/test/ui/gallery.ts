@@ -34,7 +34,7 @@ const gallery: Item[] = [
   item(1, { kind: "userMessage", text: "The total of an order is wrong. Fix it, with a test.", origin: { kind: "turnInput", inputId: "inp_1" } }),
   item(2, { kind: "reasoning", text: "The loop starts at 1." }),
   item(3, { text: answer }),
-  item(4, { kind: "toolCall", callId: "c1", tool: "edit", args: { path: change.path }, output: { status: "success", change } }),
+  item(4, { kind: "toolCall", callId: "c1", tool: "edit", args: { path: change.path }, decision: { mode: "allow", why: { by: "mode", text: "The mode allows edits." } }, output: { status: "success", change } }),
   item(5, { kind: "toolCall", callId: "c2", tool: "shell", status: "failed", args: { command: "npm test -- total" }, output: { status: "failure", text: "1 test failed", refusal: { what: "The command has no network.", mode: "workspace", retry: { outside: true } } } }),
   item(6, { kind: "userMessage", text: "Use reduce.", origin: { kind: "turnInput", inputId: "inp_2" } }),
   item(7, { kind: "codeCell", status: "failed", language: "starlark", text: "for path in tools.glob(\"*.ts\"):\n    print(path)\noops(1)", cell: { printed: "a.ts\n", error: "undefined: oops", position: { line: 3, column: 1 }, changed: ["path"], durationMs: 1250, calls: [{ callId: "k", index: 1, tool: "glob", args: { pattern: "*.ts" }, status: "completed", durationMs: 3, summary: "a.ts" }] } }),

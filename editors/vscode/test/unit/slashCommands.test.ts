@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { commandSuggestions, operationArgs } from "../../src/model/slashCommands";
+import { commandOf, commandSuggestions, operationArgs } from "../../src/model/slashCommands";
 import { plainOutput } from "../../src/model/terminalText";
 import type { OperationInfo } from "../../src/protocol";
 
@@ -7,9 +7,14 @@ const operation = (name: string, more: Partial<OperationInfo> = {}): OperationIn
 
 describe("part/13 commands of the chat", () => {
   it("are those of the extension and the operations of plugins, without queries", () => {
-    const names = (word: string) => commandSuggestions(word, [operation("compile"), operation("complain", { kind: "query" })]).map(({ label }) => label);
-    assert.deepEqual(names("com"), ["/compact", "/compile"]);
+    const names = (word: string) => commandSuggestions(word, [{ name: "commit", kind: "command", plugin: "p" }, { name: "review", kind: "skill", plugin: "p", description: "Reviews.", argumentHint: "PATH" }], [operation("compile"), operation("complain", { kind: "query" })]).map(({ label }) => label);
+    assert.deepEqual(names("com"), ["/compact", "/commit", "/compile"]);
+    assert.deepEqual(commandSuggestions("rev", [{ name: "review", kind: "skill", plugin: "p", description: "Reviews.", argumentHint: "PATH" }], []), [{ label: "/review", detail: "PATH \u00b7 Reviews.", icon: "lightbulb", insert: "/review" }]);
     assert.deepEqual(names("xyz"), []);
+  });
+
+  it("are at the start of an input", () => {
+    assert.deepEqual(["/review src/a.ts\nnow", "/p:commit", "/usr/bin is full", "no /review", "/"].map(commandOf), [{ name: "review", arguments: "src/a.ts\nnow" }, { name: "p:commit", arguments: "" }, undefined, undefined, undefined]);
   });
 
   it("take JSON, or the value of the only text argument", () => {
