@@ -136,6 +136,30 @@ func TestSessionImport(t *testing.T) {
 			t.Errorf("sessions before: %s\nafter: %s", before, after)
 		}
 	})
+	t.Run("issue/21-3 a document comes in parts, a repeated request creates one session, and a gap is refused", func(t *testing.T) {
+		request := func(params map[string]any, want int) (r protocol.SessionImportResult) {
+			t.Helper()
+			body, err := json.Marshal(params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out := p.want(want, "", "", "call", "session/import", string(body)).out; want == 0 && json.Unmarshal([]byte(out), &r) != nil {
+				t.Fatalf("it answers %s", out)
+			}
+			return r
+		}
+		half := len(text) / 2
+		request(map[string]any{"uploadId": "u", "document": text[:half]}, 0)
+		request(map[string]any{"uploadId": "u", "document": text[half:], "offset": half + 1}, console.ExitFailed)
+		if r := request(map[string]any{"uploadId": "u", "document": text[:half]}, 0); r.Received != int64(half) || r.Session != nil {
+			t.Errorf("a repeated part answers %+v", r)
+		}
+		last := map[string]any{"uploadId": "u", "document": text[half:], "offset": half, "done": true, "cwd": p.work, "idempotencyKey": "once"}
+		first, again := request(last, 0), request(last, 0)
+		if first.Session == nil || again.Session == nil || first.Session.ID != again.Session.ID || !again.Duplicate || again.Session.TurnIndex != 4 {
+			t.Errorf("first %+v, again %+v", first, again)
+		}
+	})
 	t.Run("issue/21-3 no settings come with a document", func(t *testing.T) {
 		loose := p.want(0, "", "", "run", "--json", "--allow", "--sandbox", "fullAccess", "hi").out
 		var r runResult

@@ -94,36 +94,49 @@ func readTurns(ctx context.Context, l *daemon.Link, id protocol.SessionID) (turn
 	return turns.Read(caller(ctx, l), id)
 }
 
-// reportsOf reads the reports of turns. A fork shares turns with its original; those of a deleted or imported session have no report.
+// reportsOf reads the reports of turns. A fork shares turns with its original. Turns of a deleted session, or of another lashd, have no
+// report.
 func reportsOf(ctx context.Context, l *daemon.Link, id protocol.SessionID, list turns.List) (map[protocol.TurnID]*protocol.TurnReport, error) {
 	reports := map[protocol.TurnID]*protocol.TurnReport{}
+	missing := func(t *turns.Turn) bool { return reports[t.ID] == nil }
+	for {
+		if err := addReports(ctx, l, id, reports); err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(list, missing) {
+			return reports, nil
+		}
+		var r protocol.SessionReadResult
+		err := l.Call(ctx, "session/read", protocol.SessionReadParams{SessionID: id, Limit: 1}, &r)
+		source := r.Session.Relation.Source
+		if _, data := console.WireError(err); data != nil || err == nil && source == nil {
+			return reports, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		id = source.SessionID
+	}
+}
+
+// addReports adds the reports of the turns that a session has run. A session that does not exist has none.
+func addReports(ctx context.Context, l *daemon.Link, id protocol.SessionID, reports map[protocol.TurnID]*protocol.TurnReport) error {
 	for p := (protocol.TurnListParams{SessionID: id, Limit: 200}); ; {
 		var r protocol.TurnListResult
-		if err := l.Call(ctx, "turn/list", p, &r); err != nil {
-			return nil, err
+		err := l.Call(ctx, "turn/list", p, &r)
+		if _, data := console.WireError(err); data != nil && (data.Kind == protocol.KindSessionNotFound || data.Kind == protocol.KindSessionDeleted) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 		for i := range r.Data {
 			reports[r.Data[i].TurnID] = &r.Data[i]
 		}
 		if p.Cursor = r.NextCursor; p.Cursor == "" {
-			break
+			return nil
 		}
 	}
-	for _, turn := range list {
-		if reports[turn.ID] != nil {
-			continue
-		}
-		report := &protocol.TurnReport{}
-		err := l.Call(ctx, "turn/read", protocol.TurnParams{TurnID: turn.ID}, report)
-		if _, data := console.WireError(err); data != nil && data.Kind == protocol.KindTurnNotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		reports[turn.ID] = report
-	}
-	return reports, nil
 }
 
 // listed describes a turn. A turn without a report has no state and no usage.

@@ -71,7 +71,15 @@ func TestSessionTurns(t *testing.T) {
 		}
 		p.want(console.ExitUsage, "", "there is no turn 9; the turns of session "+id+" are 1 to 3", "session", "fork", id, "--at", "9")
 		p.want(console.ExitFailed, "", "that this session can restore; use --conversation", "session", "rewind", part, "--to", "2", "--files")
+		again := strings.TrimSpace(p.want(0, "ses_", "", "session", "fork", part).out)
+		if got := numbered(p.turnsOf(again)); !cmp.Equal(got, want) {
+			t.Error(cmp.Diff(want, got))
+		}
 		p.want(0, "", "The conversation is empty now.", "session", "rewind", part, "--to", "1")
+		p.want(0, "", "", "session", "delete", part, "--yes")
+		if got := numbered(p.turnsOf(again)); len(got) != 2 || !strings.Contains(got[0], `[1,"hi","",""`) {
+			t.Errorf("without its original, a fork has the turns %v", got)
+		}
 	})
 	t.Run("issue/21-2 session rewind shows first, then takes files or the conversation back, and says where the session is", func(t *testing.T) {
 		p.want(0, "deleted", "would take back turns 2 to 3 of session "+id+": the conversation and the files", "session", "rewind", id, "--to", "2", "--dry-run")
