@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"lashd/cmd/lash/prompt"
 	"lashd/internal/termtext"
@@ -198,9 +199,17 @@ func (q *question) window(room int) (out []string) {
 		out = append(out, l.text)
 	}
 	if len(all) > room {
-		out = append(out, asking.Render(fmt.Sprintf("  … %s not shown: %d above, %d below (PgUp, PgDn)", counted(len(all)-room+1, "line"), from, len(all)-to)))
+		out = append(out, asking.Render(q.hidden(from, len(all)-to)))
 	}
 	return out
+}
+
+// hidden says how many lines of the body are above and below the window.
+func (q *question) hidden(above, below int) string {
+	if text := fmt.Sprintf("  … %s not shown: %d above, %d below (PgUp, PgDn)", counted(above+below, "line"), above, below); ansi.StringWidth(text) <= q.inner() {
+		return text
+	}
+	return fmt.Sprintf("  … %d above, %d below (PgUp, PgDn)", above, below)
 }
 
 // foot returns why lashd asks, and the keys.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"lashd/cmd/lash/markdown"
 	"lashd/rpc/protocol"
 )
@@ -22,14 +24,16 @@ func changeLines(item *protocol.Item, style markdown.Style) (lines []string) {
 		if i > 0 {
 			all = append(all, line{faint.Render("  ⋮"), -1})
 		}
-		all = append(all, hunkLines(h, -1, false, style)...)
+		whole := style
+		whole.Width = 1 << 16 // a line of the diff is a line of the card
+		all = append(all, hunkLines(h, -1, false, whole)...)
 	}
 	shown := all
 	if len(all) > cardDiffLines+1 { // the line that says how many are left out takes as much room as one of them
 		shown = all[:cardDiffLines]
 	}
 	for _, l := range shown {
-		lines = append(lines, l.text)
+		lines = append(lines, ansi.Truncate(l.text, max(style.Width, 20), "…"))
 	}
 	if more := len(all) - len(shown); more > 0 {
 		lines = append(lines, faint.Render(fmt.Sprintf("  … %s, Ctrl-T", counted(more, "more line"))))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
@@ -27,7 +28,7 @@ var commands []command
 
 func init() {
 	commands = []command{
-		{"help", "", "show this help", func(u *ui, _ string) tea.Cmd { return u.println(help()) }},
+		{"help", "", "show this help", func(u *ui, _ string) tea.Cmd { return u.println(help(u.width)) }},
 		{"queue", "TEXT", "send TEXT in a new turn after this one", (*ui).queueUp},
 		{"attach", "FILE", "send an image, PDF or text file with the next message", (*ui).attach},
 		{"cancel", "", "remove the newest queued input", (*ui).cancel},
@@ -57,16 +58,31 @@ func init() {
 	}
 }
 
-// help renders the text of /help.
-func help() string {
+// helpColumn is where the explanations of /help begin, on terminals with helpWidth columns.
+const (
+	helpColumn = 29
+	helpWidth  = 80
+)
+
+// help renders the text of /help. On a narrow terminal, explanations are below their commands.
+func help(width int) string {
 	lines := []string{
 		"Enter sends, or steers the running turn · Ctrl-J inserts a new line · / completes commands, @ paths",
 		"Up recalls earlier input, or takes back a queued one · Ctrl-S searches it · Ctrl-V pastes an image",
 		"Tab expands pasted text · Ctrl-G opens $EDITOR · Ctrl-_ undoes · Ctrl-T shows calls in full",
 		"Esc stops the turn · Ctrl-C clears the input or stops, twice quits · Ctrl-Z returns to the shell",
 	}
+	for i, l := range lines {
+		lines[i] = ansi.Wordwrap(l, max(width, 20), "")
+	}
 	for _, c := range commands {
-		lines = append(lines, fmt.Sprintf("  %-26s %s", strings.TrimRight("/"+c.name+" "+c.takes, " "), c.says))
+		name, column := strings.TrimRight("  /"+c.name+" "+c.takes, " "), helpColumn
+		if width < helpWidth {
+			lines, name, column = append(lines, name), "", 6
+		}
+		name = fmt.Sprintf("%-*s", column, name)
+		says := ansi.Wordwrap(c.says, max(width-len(name), 20), "")
+		lines = append(lines, name+strings.ReplaceAll(says, "\n", "\n"+strings.Repeat(" ", column)))
 	}
 	return each(faint, strings.Join(lines, "\n"))
 }

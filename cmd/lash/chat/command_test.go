@@ -17,7 +17,7 @@ import (
 )
 
 func TestHelpFitsATerminal(t *testing.T) {
-	lines := strings.Split(ansi.Strip(help()), "\n")
+	lines := strings.Split(ansi.Strip(help(100)), "\n")
 	for _, l := range lines {
 		if w := lipgloss.Width(l); w > 99 || strings.HasSuffix(l, " ") {
 			t.Errorf("issue/6-4 a line is %d columns wide: %q", w, l)

@@ -272,12 +272,15 @@ func (p *pager) foot() string {
 	if !p.top.before(p.last()) {
 		where = "end"
 	}
-	line := faint.Render("─ ") + strong.Render("Transcript") + faint.Render(" · "+where+" · ")
+	parts := []string{strong.Render("Transcript"), faint.Render(where)}
 	if p.talk.reading {
-		line += faint.Render("reading earlier messages · ")
+		parts = append(parts, faint.Render("reading earlier messages"))
 	}
 	if p.note != "" {
-		return line + asking.Render(p.note)
+		return faint.Render("─ ") + fitted(append(parts, asking.Render(p.note)), p.style.Width-2)
 	}
-	return line + faint.Render("q closes · PgUp PgDn g G · / searches · n N next, previous")
+	for _, key := range []string{"q closes", "PgUp PgDn g G", "/ searches", "n N next, previous"} {
+		parts = append(parts, faint.Render(key))
+	}
+	return faint.Render("─ ") + fitted(parts, p.style.Width-2)
 }

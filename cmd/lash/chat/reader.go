@@ -210,6 +210,9 @@ func readable(line string) string {
 			line = word + rest
 		}
 	}
+	if rest, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && line[0] == '#' {
+		return "heading: " + rest
+	}
 	if rest, ok := strings.CutPrefix(line, "── "); ok {
 		line = "code, " + rest + ":"
 	}

@@ -30,7 +30,7 @@ var (
 func (e entry) shown(style markdown.Style) string {
 	width := style.Width
 	if e.item == nil {
-		return faint.Render("· " + termtext.OneLine(e.note, 400))
+		return noteLines(e.note, width)
 	}
 	switch e.item.Kind {
 	case protocol.ItemUserMessage:
@@ -49,6 +49,15 @@ func (e entry) shown(style markdown.Style) string {
 		what = "Woken"
 	}
 	return faint.Render(fmt.Sprintf("· %s: %s", what, termtext.OneLine(e.item.Text, 400)))
+}
+
+// noteLines renders a note of the chat, broken between words. Without a width it is one line.
+func noteLines(note string, width int) string {
+	text := "· " + termtext.OneLine(note, 400)
+	if width <= 0 {
+		return faint.Render(text)
+	}
+	return each(faint, hang(ansi.Wordwrap(text, max(width-2, 20), "")))
 }
 
 // each styles every line of a text by itself. Styling all lines at once would pad

@@ -103,7 +103,7 @@ func inputLines(u *ui, q *question, room int) (lines []string, x, y int) {
 		lines[i] = "  " + l
 	}
 	lines[0] = mine.Render(signs[u.card.mode]) + lines[0][2:]
-	if hint := u.hint(q); resting(u, q) {
+	if hint := ansi.Truncate(u.hint(q), max(u.width-2, 10), "…"); resting(u, q) {
 		lines[0] += faint.Reverse(true).Render(hint[:1]) + faint.Render(hint[1:])
 	} else if u.in.Empty() {
 		lines[0] += faint.Render(hint)
@@ -227,7 +227,7 @@ func (u *ui) queued() (lines []string) {
 }
 
 // status renders the status line: state, model, a driver other than standard, sandbox, context window, cost and tokens,
-// and title. What does not fit is left out from the end.
+// and title. If it is too long, its last parts are left out.
 func (u *ui) status() string {
 	var parts []string
 	switch {

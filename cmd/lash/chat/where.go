@@ -32,7 +32,7 @@ func readWhere(u *ui) tea.Cmd {
 	}
 }
 
-// showWhere prints where the conversation ends now. What it had beyond that stays above, in the scrollback.
+// showWhere prints where the conversation ends now. The turns that it lost stay above, in the scrollback.
 func showWhere(u *ui, m whereMsg) {
 	if m.of != u.talk.session.ID || m.err != nil {
 		return // the note that it went back is there

@@ -200,7 +200,7 @@ func (l *loop) wait() time.Duration {
 	return max(wait, frameTime-time.Since(l.painted))
 }
 
-// reportWait returns the time to wait for a report of the terminal. One that does not come in time will not come later either.
+// reportWait returns the time to wait for a report of the terminal. If the report does not come in time, the terminal sends none.
 func (l *loop) reportWait() time.Duration {
 	wait := reportTime - time.Since(l.moved)
 	if !l.screen.asked {
