@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -140,6 +141,28 @@ func TestNoSandbox(t *testing.T) {
 				})
 			}
 		}
+		t.Run("part11/escapes without "+name+", the approval mode decides about tools of MCP servers, which run outside, and the audit says so", func(t *testing.T) {
+			for _, mode := range []protocol.SandboxMode{protocol.SandboxWorkspace, protocol.SandboxReadOnly} {
+				os.Remove(filepath.Join(h.work, "ran"))
+				id := ask[protocol.SessionNewResult](p, "session/new", protocol.SessionNewParams{Cwd: h.work, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Sandbox: mode}}).SessionID
+				turn := p.start(id, "say four.").TurnID
+				if mode == protocol.SandboxReadOnly { // a tool that may change something is asked about
+					q := p.questionOf(id)
+					ask[json.RawMessage](p, "decision/respond", protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject, ArgsHash: q.ArgsHash})
+				}
+				p.wait(turn)
+				if ran := h.size("ran") != 0; ran != (mode == protocol.SandboxWorkspace) {
+					t.Errorf("in the mode %s, the tool ran: %v", mode, ran)
+				}
+				var outside []string
+				for _, a := range ask[protocol.AuditListResult](p, "audit/list", protocol.AuditListParams{SessionID: id, Kind: protocol.AuditOutside}).Data {
+					outside = append(outside, fmt.Sprintf("%s %.2s by %s: %s", a.Tool, a.Subject, a.Why.By, a.Why.Text))
+				}
+				if len(outside) != 1 || !strings.HasPrefix(outside[0], "mcp x: by trust: A person trusts the plugin server with this MCP server. Its sandbox is none: no sandbox available: ") {
+					t.Errorf("in the mode %s, the audit has %q", mode, outside)
+				}
+			}
+		})
 		t.Run("part11/escapes without "+name+", doctor says why", func(t *testing.T) {
 			if out := h.lashd("doctor"); !strings.Contains(out, "commands: no sandbox, so lashd asks about each (no sandbox available: ") {
 				t.Errorf("doctor says %s", out)
