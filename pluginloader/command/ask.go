@@ -41,6 +41,12 @@ type asked struct {
 // returns at once. The commands are killed in the background, and Shutdown waits for them.
 func (s *session) ask(ctx context.Context, q question) (*verdict, error) {
 	runs := s.part.runs(q)
+	if len(runs) > 0 {
+		var err error
+		if q.input.TranscriptPath, err = s.transcript.write(q.input.SessionID, q.input.Cwd, s.conversation(q.input)); err != nil {
+			s.part.config.Output.Add(slog.LevelWarn, err.Error())
+		}
+	}
 	slots := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for _, a := range runs {

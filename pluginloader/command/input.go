@@ -14,7 +14,7 @@ import (
 // event are absent. The names are part of that format and must not change.
 type input struct {
 	SessionID      protocol.SessionID `json:"session_id"`
-	TranscriptPath string             `json:"transcript_path"` // always empty: lashd keeps no transcript file
+	TranscriptPath string             `json:"transcript_path"`
 	Cwd            string             `json:"cwd"`
 	PermissionMode string             `json:"permission_mode"`
 	Event          string             `json:"hook_event_name"`
@@ -39,6 +39,8 @@ type input struct {
 	Reason       string  `json:"reason,omitempty"`
 	Trigger      string  `json:"trigger,omitempty"`
 	Instructions *string `json:"custom_instructions,omitempty"`
+
+	view *plugin.View // for the transcript; nil: the event has none
 }
 
 // encode returns JSON without HTML escapes. Hooks are often shell scripts that search the text for
@@ -58,7 +60,7 @@ func (s *session) common(event string, turn protocol.TurnID, view *plugin.View) 
 	if !s.build.Root() {
 		in.AgentID, in.AgentType = s.build.SessionID, s.agentType()
 	}
-	if view != nil {
+	if in.view = view; view != nil {
 		in.PermissionMode, in.Model = modeOf(view.Session.Config), view.Session.Config.Model.ID
 	}
 	return in

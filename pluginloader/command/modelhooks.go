@@ -79,7 +79,12 @@ func (s *session) configChanged(ctx context.Context, event *plugin.LifecycleEven
 // failure only goes to the log. All hooks together get endPatience, because the engine waits for
 // them.
 func (s *session) closed() error {
-	if !s.hasBegun() {
+	defer func() {
+		if err := s.transcript.remove(); err != nil {
+			s.part.config.Output.Add(slog.LevelWarn, "the transcript for hooks cannot be removed: "+err.Error())
+		}
+	}()
+	if !s.hasBegun() || !s.has("SessionEnd") {
 		return nil
 	}
 	// No caller's context fits: the session is closed to free memory, or because lashd stops.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"regexp"
 	"sync"
 
@@ -54,8 +55,11 @@ type Part struct {
 // errShutdown rejects commands after Shutdown.
 var errShutdown = errors.New("the plugin is shut down")
 
-// New checks the tools and hooks of a plugin. It starts nothing.
+// New checks the tools and hooks of a plugin, and removes old transcripts. It starts nothing.
 func New(c Config) (*Part, error) {
+	if c.Data != "" && len(c.Hooks) > 0 {
+		_ = os.RemoveAll(filepath.Join(c.Data, transcripts)) // those that a crash left; a later write reports a directory that cannot be changed
+	}
 	p := &Part{config: c, diagnostic: newDiagnostic(c.Root), reading: make(chan struct{}, 1)}
 	for _, t := range c.Tools {
 		if len(t.Command) == 0 {
@@ -101,7 +105,7 @@ func (p *Part) Spec(c plugin.BuildContext) (plugin.Spec, error) {
 			r.Tools().Add(&tools{part: p, place: place{c.Cwd, c.Sandbox}})
 		}
 		if len(p.hooks) > 0 {
-			(&session{part: p, build: c}).register(r)
+			(&session{part: p, build: c, transcript: newTranscript(p.config.Data, c.SessionID)}).register(r)
 		}
 		return nil
 	}, nil

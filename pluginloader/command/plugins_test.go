@@ -199,7 +199,7 @@ func TestContext(t *testing.T) {
 			t.Errorf("the hook of the end read %q", stops)
 		}
 		if start := r.data(t, "start.json"); !strings.Contains(start, `"permission_mode":"bypassPermissions","hook_event_name":"SessionStart"`) || !strings.Contains(start, `"source":"startup"`) ||
-			!strings.Contains(start, `"session_id":"`+string(r.id)+`","transcript_path":"","cwd":"`+r.dir+`"`) {
+			!strings.Contains(start, `"session_id":"`+string(r.id)+`","transcript_path":"`+filepath.Join(r.part.config.Data, "transcripts", string(r.id)+".jsonl")+`","cwd":"`+r.dir+`"`) {
 			t.Errorf("the hook of the beginning read %s", start)
 		}
 		if err := os.Remove(filepath.Join(r.part.config.Data, "start.json")); err != nil {

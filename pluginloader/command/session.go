@@ -17,14 +17,18 @@ import (
 // Hooks around a tool call cannot add messages themselves. Their texts wait in pending until the
 // next checkpoint of the turn, and a decision to end the turn waits in halted.
 type session struct {
-	part  *Part
-	build plugin.BuildContext
+	part       *Part
+	build      plugin.BuildContext
+	transcript *transcript
 
 	mu      sync.Mutex
 	begun   bool            // the hooks for the start of the session have run
 	turn    protocol.TurnID // the turn that pending and halted belong to
 	pending []string        // texts for the model at the next checkpoint of turn
 	halted  string          // reason to end turn at its next checkpoint; empty: none
+
+	talkOf protocol.TurnID    // the turn that talk belongs to
+	talk   []protocol.Message // the conversation with what that turn had added by its newest checkpoint
 }
 
 // compactPriority runs the hooks before any plugin that writes a summary, so that they can prevent
@@ -34,9 +38,7 @@ const compactPriority = 1_000_000
 // register registers with the engine for the events that have hooks. Events without hooks cost
 // nothing.
 func (s *session) register(r *plugin.Registrar) {
-	if s.has("SessionStart", "SubagentStart", "UserPromptSubmit", "SessionEnd") {
-		r.Turn().Before(s.beforeTurn)
-	}
+	r.Turn().Before(s.beforeTurn)
 	if s.has("PreToolUse") {
 		r.ToolCalls().Before(s.beforeToolCall)
 	}
@@ -61,9 +63,7 @@ func (s *session) register(r *plugin.Registrar) {
 	if s.has("ConfigChange") {
 		r.Session().On(s.configChanged)
 	}
-	if s.has("SessionEnd") {
-		r.Session().Closed(s.closed)
-	}
+	r.Session().Closed(s.closed)
 }
 
 // has reports whether the plugin has hooks for any of the events.
@@ -83,6 +83,26 @@ func (s *session) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begun = true
+}
+
+// remember keeps the conversation of a turn for the transcript. Hooks of tool calls do not see what their turn has added.
+func (s *session) remember(turn protocol.TurnID, messages []protocol.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.talkOf, s.talk = turn, messages
+}
+
+// conversation returns what is known of the conversation at an event; nil: nothing.
+func (s *session) conversation(in input) []protocol.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case in.TurnID != "" && in.TurnID == s.talkOf:
+		return s.talk
+	case in.view != nil:
+		return in.view.Messages()
+	}
+	return nil
 }
 
 // note stores texts for the model until the next checkpoint of a turn, without duplicates, and a

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"lashd/engine/plugin"
@@ -12,6 +13,9 @@ import (
 // runs the SessionStart or SubagentStart hooks first. Then it runs the UserPromptSubmit hooks,
 // which may reject the prompt or add text for the model.
 func (s *session) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]plugin.Directive, error) {
+	if tc.View != nil {
+		s.remember(tc.TurnID, slices.Concat(tc.View.Messages(), tc.Input))
+	}
 	var all []plugin.Directive
 	if !s.hasBegun() {
 		begun, stop, err := s.beginning(ctx, tc)
@@ -73,6 +77,9 @@ const stopText = "[A hook asks you to continue, from the plugin "
 // or ends the turn if a hook halted it. If the turn is about to end, it runs the Stop hooks, which
 // may keep it going.
 func (s *session) checkpoint(ctx context.Context, cc *plugin.CheckpointContext) ([]plugin.Directive, error) {
+	if cc.View != nil {
+		s.remember(cc.TurnID, cc.View.Messages())
+	}
 	texts, halted := s.noted(cc.TurnID)
 	if halted != "" {
 		return []plugin.Directive{plugin.Abort("hook_halted", halted)}, nil

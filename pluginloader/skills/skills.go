@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"lashd/engine/builtin/shell"
+	"lashd/engine/builtin/subagents"
 	"lashd/engine/plugin"
 	"lashd/pluginloader/layout"
 	"lashd/rpc/protocol"
@@ -134,7 +135,35 @@ func (f *Factory) Extensions() []plugin.Extension {
 			roots = append(roots, s.Root)
 		}
 	}
-	return []plugin.Extension{{ID: shell.ReadableID, Payload: encode(roots)}}
+	all := []plugin.Extension{{ID: shell.ReadableID, Payload: encode(roots)}}
+	if len(f.agents) > 0 {
+		all = append(all, plugin.Extension{ID: subagents.TypesID, Payload: encode(f.types())})
+	}
+	return all
+}
+
+// types returns the kinds of subagents.
+func (f *Factory) types() (all []subagents.Type) {
+	for _, a := range f.agents {
+		all = append(all, subagents.Type{Name: a.name, Description: a.Description, Prompt: a.Body, Tools: own(a.Tools), Without: own(a.Without), Model: a.Model})
+	}
+	return all
+}
+
+// own returns lashd's names of tools; nil for no list, and for a list with all tools.
+func own(names []string) (all []string) {
+	if names == nil {
+		return nil
+	}
+	all = []string{}
+	for _, entry := range names {
+		name, _ := layout.Call(entry)
+		if name == "*" {
+			return nil
+		}
+		all = append(all, layout.Tools(name)...)
+	}
+	return all
 }
 
 // encode returns the JSON of one of our own types.

@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,6 +143,80 @@ func TestClaudePlugins(t *testing.T) {
 		w.lash("plugin", "trust", "project", "--digest", string(read.Digest))
 		w.lash("run", "what time is it")
 		contains(t, w.bodies()[3], "noon in work")
+	})
+}
+
+func TestClaudeHooksAndAgents(t *testing.T) {
+	t.Run("part13/5 a hook replaces the input of a call, and gets the transcript and the duration", func(t *testing.T) {
+		w := newWorld(t, "allow", step(shell("sleep 60; echo slow")), step(says("Quick.")))
+		w.claudePlugin("guard-hooks")
+		d := w.serve()
+		defer d.stop()
+		w.lash("run", "do the slow thing")
+		contains(t, w.bodies()[1], "quick")
+		var noted struct {
+			Transcript string `json:"transcript_path"`
+			Duration   *int64 `json:"duration_ms"`
+			Input      struct {
+				Command string `json:"command"`
+			} `json:"tool_input"`
+		}
+		raw, err := os.ReadFile(filepath.Join(w.work, "noted.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(raw, &noted); err != nil || noted.Duration == nil || *noted.Duration < 0 || *noted.Duration > 30_000 || noted.Input.Command != "echo quick" {
+			t.Errorf("the hook got %s", raw)
+		}
+		if info, err := os.Stat(noted.Transcript); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the transcript is %v: %v", info, err)
+		}
+		text, err := os.ReadFile(filepath.Join(w.work, "transcript.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		contains(t, string(text), `{"type":"user","sessionId":"ses_`, `"message":{"role":"user","content":[{"type":"text","text":"do the slow thing"}]}}`)
+		for l := range strings.Lines(string(text)) {
+			if !json.Valid([]byte(l)) {
+				t.Errorf("no JSON: %s", l)
+			}
+		}
+	})
+	t.Run("part13/5 a hook that allows and replaces the input has no more authority than before", func(t *testing.T) {
+		w := newWorld(t, "deny", step(shell("sleep 60; echo slow")), step(says("Denied.")))
+		w.claudePlugin("guard-hooks")
+		d := w.serve()
+		defer d.stop()
+		w.denied("do the slow thing")
+		contains(t, w.bodies()[1], "the approval settings of this session deny the call")
+	})
+	t.Run("part13/5 agents of a plugin are types of subagents with their instructions and tools", func(t *testing.T) {
+		w := newWorld(t, "allow")
+		w.model.Think(func(c fakemodel.Chat) fakemodel.Step {
+			last := string(c.Messages[len(c.Messages)-1].Content)
+			switch {
+			case last == "look at a.go":
+				return step(says("a.go:1: it is empty"))
+			case strings.Contains(last, "it is empty"):
+				return step(says("Done."))
+			}
+			return step(uses("spawn_agent", map[string]any{"task": "look at a.go", "type": "review-agents:code-reviewer", "wait": true}))
+		})
+		w.claudePlugin("review-agents")
+		d := w.serve()
+		defer d.stop()
+		contains(t, w.lash("run", "review it"), "Done.")
+		all := w.model.Requests()
+		contains(t, string(all[0].Body), "- review-agents:code-reviewer: Use this agent to review code. Examples:", `"enum":["review-agents:code-reviewer"]`)
+		contains(t, string(all[1].Body), "You are a strict reviewer of code. Name each problem with its file and line.")
+		var tools []string
+		for _, tool := range all[1].Chat.Tools {
+			tools = append(tools, tool.Function.Name)
+		}
+		slices.Sort(tools)
+		if got := strings.Join(tools, " "); got != "glob grep list read submit_error" {
+			t.Errorf("the reviewer has the tools %q", got)
+		}
 	})
 }
 

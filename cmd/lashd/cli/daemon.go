@@ -29,6 +29,7 @@ import (
 	"lashd/engine/capture"
 	"lashd/engine/driver/rlm"
 	"lashd/engine/driver/standard"
+	"lashd/engine/models"
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
 	"lashd/engine/trace"
@@ -157,14 +158,18 @@ func (e *server) runEngine(ctx context.Context, stop func(), store *persistence.
 ) error {
 	nonce := proc.DirNonce(e.Home, store.Facts().StoreID)
 	defer e.mark(nonce)()
-	host, err := e.shipped(cfg, nonce)
+	var models models.Source
+	host, err := e.shipped(cfg, nonce, func(name string) bool {
+		_, ok := models.Model(name)
+		return ok
+	})
 	if err != nil {
 		return err
 	}
 	defer e.shutdown(ctx, host) // after the engine has closed all sessions
 	keys := config.OpenKeySources(e.Home, cfg, nonce)
 	keys.Model = config.NewLiveDefault(e.Home, cfg).Get
-	models, err := cfg.Source(keys, notSetAtStart(time.Now()))
+	models, err = cfg.Source(keys, notSetAtStart(time.Now()))
 	if err != nil {
 		return err
 	}
@@ -233,12 +238,12 @@ func (e *server) trace(cfg config.Config) (*trace.File, error) {
 }
 
 // shipped returns the built-in plugins in the order in which they register; custom
-// builds register their plugins here.
-func (e *server) shipped(cfg config.Config, nonce string) (*plugin.Host, error) {
+// builds register their plugins here. knows reports whether there is a model with a name.
+func (e *server) shipped(cfg config.Config, nonce string, knows func(model string) bool) (*plugin.Host, error) {
 	builtin := plugin.Stack{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.Environ(os.Environ()), Nonce: nonce, Sandbox: e.sandboxes(cfg)}), outputbudget.Factory{},
 		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
-		subagents.Factory{}, modelquery.Factory{},
+		subagents.Factory{Knows: knows}, modelquery.Factory{},
 	}
 	coder, err := e.coder(cfg, nonce)
 	if err != nil {

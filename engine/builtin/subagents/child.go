@@ -28,7 +28,14 @@ func (q *request) child(ctx context.Context, view *plugin.View, path string, a *
 		p.Options = protocol.PluginOptions{}
 	}
 	p.Options[ID] = options
+	kind, err := q.typeNamed(a.Type)
+	if err != nil {
+		return nil, err
+	}
 	capability := cmp.Or(a.Capability, Explore)
+	if kind != nil && a.Capability != Explore {
+		capability = Capability(kind.Name) // hooks and lists of agents show the type
+	}
 	p.Authority = protocol.Authority{Hidden: q.options.Hidden, Subagent: &protocol.Subagent{
 		Parent: q.SessionID, Capability: string(capability), Depth: q.depth + 1, MaxDepth: q.maxDepth,
 	}}
@@ -36,6 +43,13 @@ func (q *request) child(ctx context.Context, view *plugin.View, path string, a *
 		if p.Authority.Tools, err = q.harmless(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if kind != nil {
+		records, err := q.host.State.Catalog(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		kind.limit(p, records, q.knows)
 	}
 	if a.Seed.Turns > 0 {
 		p.Nodes = said(view.Messages(), a.Seed.Turns)

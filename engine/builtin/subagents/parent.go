@@ -17,6 +17,10 @@ type lead struct {
 	options Options
 	// depth is the depth of the session itself, maxDepth the limit for agents.
 	depth, maxDepth int
+	// types are the kinds of agents that plugins describe.
+	types []Type
+	// knows reports whether there is a model with a name; nil: there is none.
+	knows func(model string) bool
 	// changing is a mutex that can be waited for with a context. It is held while agents are
 	// read and then changed.
 	changing chan struct{}

@@ -38,13 +38,16 @@ type Options struct {
 }
 
 // Factory builds the plugin of sessions.
-type Factory struct{}
+type Factory struct {
+	// Knows reports whether there is a model with a name. Nil: agents have the model of the session that starts them.
+	Knows func(model string) bool
+}
 
 // ID implements plugin.Factory.
 func (Factory) ID() string { return ID }
 
 // Build implements plugin.Factory.
-func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
+func (f Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 	var o Options
 	if len(ctx.Options) > 0 {
 		if err := json.Unmarshal(ctx.Options, &o); err != nil {
@@ -52,6 +55,11 @@ func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 		}
 	}
 	i := &instance{lead: newLead(o), me: ctx.Authority.Subagent}
+	var err error
+	if i.lead.types, err = typesOf(ctx.Extensions); err != nil {
+		return nil, err
+	}
+	i.lead.knows = f.Knows
 	if i.me != nil {
 		i.lead.depth, i.lead.maxDepth = i.me.Depth, i.me.MaxDepth
 		i.report = &report{schema: o.Output}
@@ -78,6 +86,9 @@ func (i *instance) Register(r *plugin.Registrar) error {
 	if i.spawns() {
 		r.Tools().Add(i.lead)
 		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 90, Tools: []string{spawnTool}, Content: guidance})
+		if list := i.lead.typesGuide(); list != "" {
+			r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 90, Tools: []string{spawnTool}, Content: list})
+		}
 	}
 	if i.report != nil {
 		r.Tools().Add(i.report)

@@ -16,6 +16,7 @@ type spawnArgs struct {
 	Task       string          `json:"task"`
 	Name       string          `json:"name"`
 	Capability Capability      `json:"capability"`
+	Type       string          `json:"type"`
 	Seed       seed            `json:"seed"`
 	Output     json.RawMessage `json:"outputSchema"`
 	// Wait makes the call return after the task has ended. The task is then cancelled if

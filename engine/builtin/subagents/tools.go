@@ -104,6 +104,14 @@ func definitions() map[string]definition {
 	}
 }
 
+// inputOf returns the schema of a tool.
+func (l *lead) inputOf(name string, d definition) string {
+	if name == spawnTool {
+		return l.withType(d.input)
+	}
+	return d.input
+}
+
 // Tools implements tool.Provider.
 // The order is fixed, so that the model's list of tools does not change between turns.
 func (l *lead) Tools() []tool.Tool {
@@ -112,7 +120,7 @@ func (l *lead) Tools() []tool.Tool {
 	for _, name := range []string{spawnTool, sendTool, waitTool, listTool, closeTool} {
 		d := all[name]
 		list = append(list, tool.Tool{
-			Manifest: protocol.ToolManifest{Name: name, Description: d.describe, Input: json.RawMessage(d.input), Kind: protocol.ToolKindThink},
+			Manifest: protocol.ToolManifest{Name: name, Description: d.describe, Input: json.RawMessage(l.inputOf(name, d)), Kind: protocol.ToolKindThink},
 			Contract: protocol.ToolContract{Replay: d.replay},
 		})
 	}
