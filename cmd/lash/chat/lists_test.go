@@ -277,3 +277,23 @@ func TestAgo(t *testing.T) {
 		}
 	}
 }
+
+func TestPickASessionByNumber(t *testing.T) {
+	a := &archive{sessions: 3}
+	call := func(ctx context.Context, method string, params, result any) error {
+		return a.Call(ctx, method, params, result)
+	}
+	for typed, want := range map[string]struct {
+		id    protocol.SessionID
+		fault string
+	}{"2\n": {"ses_1", ""}, "3.\n": {"ses_2", ""}, "\n": {}, "": {}, "4\n": {"", `"4" is no number of the list`}} {
+		var out strings.Builder
+		id, err := pickByNumber(t.Context(), call, "/home/me/w", strings.NewReader(typed), &out)
+		if id != want.id || (err == nil) != (want.fault == "") || err != nil && err.Error() != want.fault {
+			t.Errorf("issue/21-2 reader: %q takes %q (%v), want %q (%s)", typed, id, err, want.id, want.fault)
+		}
+		if !strings.HasPrefix(out.String(), "1. title 0, idle, ") || strings.Contains(out.String(), "\x1b") {
+			t.Errorf("issue/21-2 reader: the list is %q", out.String())
+		}
+	}
+}

@@ -1,8 +1,14 @@
 package chat
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -17,7 +23,10 @@ type Caller func(ctx context.Context, method string, params, result any) error
 
 // PickSession shows the sessions of a directory on a terminal, and returns the one that the user takes. It returns "" if the
 // user takes none, or ctx is done.
-func PickSession(ctx context.Context, call Caller, cwd string, in, out *os.File) (protocol.SessionID, error) {
+func PickSession(ctx context.Context, call Caller, cwd string, in, out *os.File, o Options) (protocol.SessionID, error) {
+	if o.ScreenReader {
+		return pickByNumber(ctx, call, cwd, in, out)
+	}
 	m := &pick{style: markdown.Detect(out, os.Environ()), profile: colorprofile.Detect(out, os.Environ())}
 	ask := func(method string, params, result any) error { return call(ctx, method, params, result) }
 	m.picker, m.first = newSessionPicker(ask, cwd, "", func(id protocol.SessionID) tea.Cmd {
@@ -26,6 +35,43 @@ func PickSession(ctx context.Context, call Caller, cwd string, in, out *os.File)
 	})
 	err := screen.Run(ctx, m, in, out)
 	return m.taken, err
+}
+
+// pickByNumber prints the newest sessions as a numbered list, and reads a number.
+func pickByNumber(ctx context.Context, call Caller, cwd string, in io.Reader, out io.Writer) (protocol.SessionID, error) {
+	list, err := newestSessions(func(method string, params, result any) error { return call(ctx, method, params, result) }, cwd)
+	if err != nil || len(list) == 0 {
+		return "", cmp.Or(err, fmt.Errorf("there is no session of %s yet; lash chat begins one", cwd))
+	}
+	for i := range list {
+		fmt.Fprintf(out, "%d. %s\n", i+1, spokenSession(&list[i]))
+	}
+	fmt.Fprint(out, "Type the number of a session and press Enter, or only Enter for none: ")
+	line := lineOf(ctx, in)
+	if line == "" {
+		return "", nil
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(line, "."))
+	if err != nil || n < 1 || n > len(list) {
+		return "", fmt.Errorf("%q is no number of the list", line)
+	}
+	return list[n-1].ID, nil
+}
+
+// lineOf reads a line without the spaces around it. It returns "" at the end of the input, or if ctx is done; the read then ends with the
+// process.
+func lineOf(ctx context.Context, in io.Reader) string {
+	read := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(in).ReadString('\n') // what was read before an error counts
+		read <- strings.TrimSpace(line)
+	}()
+	select {
+	case line := <-read:
+		return line
+	case <-ctx.Done():
+		return ""
+	}
 }
 
 // pick is the screen.Model of a session picker without a chat behind it.

@@ -56,21 +56,28 @@ func spoken(u *ui, o overlay) tea.Cmd {
 // spokenSessions lists the newest sessions of the directory.
 func spokenSessions(u *ui, p *sessionPicker) tea.Cmd {
 	return func() tea.Msg {
-		var r protocol.SessionListResult
-		if err := p.call("session/list", protocol.SessionListParams{Cwd: p.cwd, Limit: spokenEntries + 1}, &r); err != nil {
+		list, err := newestSessions(p.call, p.cwd)
+		if err != nil {
 			return saidMsg(err.Error())
 		}
-		m := listMsg{lines: []string{"Sessions of " + shortened(p.cwd) + ", newest first."}}
-		for i := range r.Data {
-			s := &r.Data[i]
-			if len(m.picks) == spokenEntries {
-				m.lines = append(m.lines, fmt.Sprintf("Only the newest %d. lash session list prints all, and /resume ID opens one.", spokenEntries))
-				break
-			}
-			m.picks = append(m.picks, pickEntry{cmp.Or(s.Title, "without a title") + ", " + spokenParts(p.detail(s)), func(*ui) tea.Cmd { return p.take(s.ID) }})
+		m := listMsg{lines: []string{"The newest sessions of " + shortened(p.cwd) + ". lash session prints all, and /resume ID opens one."}}
+		for i := range list {
+			m.picks = append(m.picks, pickEntry{spokenSession(&list[i]), func(*ui) tea.Cmd { return p.take(list[i].ID) }})
 		}
 		return m
 	}
+}
+
+// newestSessions returns the newest sessions of a directory.
+func newestSessions(call func(method string, params, result any) error, cwd string) ([]protocol.Session, error) {
+	var r protocol.SessionListResult
+	err := call("session/list", protocol.SessionListParams{Cwd: cwd, Limit: spokenEntries}, &r)
+	return r.Data, err
+}
+
+// spokenSession describes a session on a line.
+func spokenSession(s *protocol.Session) string {
+	return termtext.OneLine(cmp.Or(s.Title, "without a title"), 200) + ", " + spokenParts((&sessionPicker{}).detail(s))
 }
 
 // spokenParts returns a line whose parts are separated by commas.

@@ -67,7 +67,7 @@ func (c chatCommand) Run(ctx context.Context, e *daemon.Environment) error {
 		return err
 	}
 	if c.Resume {
-		if c.Session, err = pickSession(ctx, e, cwd); err != nil || c.Session == "" {
+		if c.Session, err = c.pickSession(ctx, e, cwd); err != nil || c.Session == "" {
 			return err
 		}
 	}
@@ -87,13 +87,13 @@ func (c chatCommand) Run(ctx context.Context, e *daemon.Environment) error {
 }
 
 // pickSession shows the list of sessions and returns the id of the one that the user takes; empty if the user takes none.
-func pickSession(ctx context.Context, e *daemon.Environment, cwd string) (string, error) {
+func (c chatCommand) pickSession(ctx context.Context, e *daemon.Environment, cwd string) (string, error) {
 	l, err := e.Dial(ctx, true, nil)
 	if err != nil {
 		return "", err
 	}
 	defer l.Close()
-	id, err := chat.PickSession(ctx, l.Call, cwd, os.Stdin, os.Stdout)
+	id, err := chat.PickSession(ctx, l.Call, cwd, os.Stdin, os.Stdout, chat.Options{ScreenReader: c.ScreenReader})
 	return string(id), err
 }
 
