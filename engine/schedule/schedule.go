@@ -13,6 +13,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"lashd/internal/duration"
 	"lashd/rpc/protocol"
 )
 
@@ -81,9 +82,17 @@ func parse(text string) (cron.Schedule, error) {
 	if strings.Contains(text, "TZ=") {
 		return nil, errZone
 	}
-	times, err := parser.Parse(withSunday(text))
+	spelled := text
+	if pause, ok := strings.CutPrefix(text, "@every "); ok {
+		d, err := duration.Parse(pause)
+		if err != nil {
+			return nil, fmt.Errorf("%.100q is not a valid schedule: %w", text, err)
+		}
+		spelled = "@every " + d.String()
+	}
+	times, err := parser.Parse(withSunday(spelled))
 	if err != nil {
-		return nil, fmt.Errorf("%.100q is not a valid schedule (minute, hour, day, month, weekday, or @daily and the like): %.200s", text, err.Error())
+		return nil, fmt.Errorf("%.100q is not a valid schedule (minute, hour, day, month, weekday, such as 0 9 * * 1-5, or @daily, or @every 90m): %.200s", text, err.Error())
 	}
 	constant, ok := times.(cron.ConstantDelaySchedule)
 	switch {

@@ -85,7 +85,7 @@ func (r *Registry) prepare(ctx context.Context, owner protocol.SessionID, asked 
 // specs are equal.
 func (a *active) registered(spec protocol.TriggerSpec) (*protocol.TriggerResult, error) {
 	if !bytes.Equal(encode(a.TriggerSpec), encode(spec)) {
-		return nil, fmt.Errorf("trigger %s has another definition: %w; update or delete it first", a.Key, persistence.ErrExists)
+		return nil, fmt.Errorf("trigger %s %w with another definition; update or remove it first", a.Key, persistence.ErrExists)
 	}
 	r := &protocol.TriggerResult{Trigger: a.public()}
 	r.MarkDuplicate()

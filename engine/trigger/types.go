@@ -28,7 +28,7 @@ type declared struct {
 const maxDeclared = 64
 
 // errNoEventType completes a message that begins with the type.
-var errNoEventType = errors.New("is not a declared event type; list them with trigger/types")
+var errNoEventType = errors.New("is not a declared event type; lash call trigger/types lists them")
 
 // eventTypes returns the events known to sessions in a directory, lashd's own first. It may
 // load plugins and block. Concurrent calls for the same directory may load them twice,

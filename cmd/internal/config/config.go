@@ -10,6 +10,7 @@ import (
 
 	"lashd/engine/proc"
 	"lashd/engine/undo"
+	durations "lashd/internal/duration"
 	"lashd/pluginloader"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
@@ -47,7 +48,7 @@ type duration struct{ time.Duration }
 
 // UnmarshalText implements encoding.TextUnmarshaler. It accepts durations from one second to a year.
 func (d *duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
+	v, err := durations.Parse(string(text))
 	if err != nil || v < time.Second || v > 365*24*time.Hour {
 		return fmt.Errorf("%q must be a duration from 1s to 8760h, such as 10m", text)
 	}

@@ -141,6 +141,25 @@ func plain(message, pointer string) string {
 	return "parameter " + strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".") + " " + about
 }
 
+// ForFlags returns an error of the daemon with the flag that set a parameter instead of the name of the parameter. flags are the flags, or
+// other words for what was entered, by the JSON pointers of parameters. Other errors stay.
+func ForFlags(err error, flags map[string]string) error {
+	wire, data := WireError(err)
+	if data == nil || flags[data.Pointer] == "" {
+		return err
+	}
+	about, _ := strings.CutPrefix(wire.Message, data.Pointer)
+	about = strings.TrimPrefix(strings.TrimPrefix(about, ":"), " ")
+	named := *data
+	named.Pointer = ""
+	text, encoded := json.Marshal(named)
+	if encoded != nil {
+		panic("encode our own type: " + encoded.Error())
+	}
+	raw := json.RawMessage(text)
+	return &jsonrpc2.Error{Code: wire.Code, Message: flags[data.Pointer] + ": " + strings.TrimPrefix(about, "is wrong: "), Data: &raw}
+}
+
 // UsageError wraps an error of the command line parser and refers to the help of
 // the command. hints are sentences about words that a person may take for
 // commands of the program.
@@ -176,6 +195,7 @@ var (
 func plainUsage(err error) string {
 	text := goNumber.Replace(flagHint.ReplaceAllString(err.Error(), ""))
 	text = noValue.ReplaceAllString(text, "the value is missing")
+	text = strings.Replace(text, `must be one of "",`, "must be one of ", 1)
 	if missing := expected.FindStringSubmatch(text); missing != nil {
 		return "missing: " + missing[1]
 	}

@@ -16,10 +16,10 @@ import (
 
 // auditCommand implements lash audit.
 type auditCommand struct {
-	Session string        `arg:"" optional:"" help:"Session, with its subagents (default all sessions); lash session lists the ids."`
-	Since   time.Duration `help:"List only the calls of this last time, such as 24h." placeholder:"DURATION"`
-	Kind    string        `help:"List only calls that ran outside a sandbox, were allowed, or were refused." enum:",outside,allowed,refused" default:"" placeholder:"outside|allowed|refused"`
-	Verify  bool          `help:"Check instead that the logs are complete and unchanged."`
+	Session string   `arg:"" optional:"" help:"Session, with its subagents (default all sessions); lash session lists the ids."`
+	Since   timeSpan `help:"List only the calls of this last time, such as 2h or 1d." placeholder:"DURATION"`
+	Kind    string   `help:"List only calls that ran outside a sandbox, were allowed, or were refused." enum:",outside,allowed,refused" default:"" placeholder:"outside|allowed|refused"`
+	Verify  bool     `help:"Check instead that the logs are complete and unchanged."`
 	console.InJSON
 }
 
@@ -31,7 +31,7 @@ deleted with the session.
 
 Exit codes: 0 success, 1 session not found or, with --verify, a log is damaged.
 
-Example: lash audit --since 24h --kind outside`
+Example: lash audit --since 1d --kind outside`
 }
 
 // Run lists or verifies the records.
@@ -114,8 +114,8 @@ func idsOf(all []protocol.Session) (ids []protocol.SessionID) {
 // read appends the records of a session.
 func (c auditCommand) read(ctx context.Context, l *daemon.Link, id protocol.SessionID, entries []protocol.AuditEntry) ([]protocol.AuditEntry, error) {
 	p := protocol.AuditListParams{SessionID: id, Kind: protocol.AuditKind(c.Kind), Limit: 500}
-	if c.Since > 0 {
-		p.SinceMs = time.Now().Add(-c.Since).UnixMilli()
+	if c.Since.Duration > 0 {
+		p.SinceMs = time.Now().Add(-c.Since.Duration).UnixMilli()
 	}
 	for {
 		var r protocol.AuditListResult

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -33,14 +34,14 @@ func TestExitCodesAndStreams(t *testing.T) {
 		p.want(0, "lash "+daemon.Version+"\n", "", asks)
 	}
 	p.want(0, "Usage: lash <command>", "", "help")
-	p.want(0, "Usage: lash run <prompt>", "", "help", "run")
+	p.want(0, "Usage: lash run [<prompt> ...]", "", "help", "run")
 	p.want(console.ExitFailed, "", "; lashd schema session/new describes the parameters\n", "call", "session/new", `{"cwd":"nodir"}`)
-	if r := p.want(console.ExitFailed, "", "parameter cwd", "run", "--cwd", "/nodir", "hi"); strings.Contains(r.err, "lashd schema") {
+	if r := p.want(console.ExitFailed, "", "--cwd: ", "run", "--cwd", "/nodir", "hi"); strings.Contains(r.err, "lashd schema") {
 		t.Errorf("an unknown method gives %q", r.err)
 	}
 	p.want(console.ExitUsage, "", "not valid JSON", "call", "ping", "{oops")
 	p.want(console.ExitUsage, "", "must be a JSON object", "call", "ping", "3")
-	p.want(console.ExitDenied, "tried\n", "was denied: The call was not allowed: the approval request was denied; lash audit", "run", "--sandbox", "fullAccess", "touch it")
+	p.want(console.ExitDenied, "tried\n", "a call of the tool shell was denied: lash run has no terminal on which it could ask, so it denied the call; lash audit", "run", "--sandbox", "fullAccess", "touch it")
 	p.want(0, "tried\n", "[shell touch touched]", "run", "--allow", "touch it")
 	p.want(console.ExitFailed, "", "lash session lists the ids", "run", "--session", "ses_x", "hi")
 	p.want(console.ExitFailed, "", "lash model lists the models", "run", "--model", "none", "hi")
@@ -328,4 +329,64 @@ func TestStartWhileAnotherDaemonEnds(t *testing.T) {
 	released := time.AfterFunc(500*time.Millisecond, func() { lock.Release() })
 	defer released.Stop()
 	p.want(0, "hello\n", "", "run", "hi")
+}
+
+func TestRulesRemove(t *testing.T) {
+	p := newPlace(t)
+	add := func(words ...string) { p.want(0, "added", "", append([]string{"rules", "add"}, words...)...) }
+	add("deny", "command", "git push")
+	add("deny", "command", "git pull")
+	add("ask", "path", "**/.env")
+	for _, test := range []struct {
+		name string
+		code int
+		says string
+		args []string
+	}{
+		{"words that no other rule has", 0, "removed: deny command git push", []string{"git", "push"}},
+		{"words with the quotes of a list", 0, "removed: ask path **/.env", []string{"ask path '**/.env'"}},
+		{"words of no rule", console.ExitUsage, `no rule "git status"`, []string{"git", "status"}},
+		{"a part of a word", console.ExitUsage, `no rule "pul"`, []string{"pul"}},
+	} {
+		t.Run("issue/21-5 lash rules remove takes "+test.name, func(t *testing.T) {
+			if r := p.run(append([]string{"rules", "remove"}, test.args...)...); r.code != test.code || !strings.Contains(r.out+r.err, test.says) {
+				t.Errorf("%+v, want %d, %q", r, test.code, test.says)
+			}
+		})
+	}
+	t.Run("issue/21-5 lash rules remove takes the beginning of an id, and names no rule of several", func(t *testing.T) {
+		add("deny", "command", "git push")
+		p.want(console.ExitUsage, "", `2 rules fit "deny command"`, "rules", "remove", "deny", "command")
+		p.want(0, "removed: deny command git", "", "rules", "remove", p.firstField("rules", "list", "rul_")[:12])
+		p.want(0, "removed: deny command git", "", "rules", "remove", "git")
+	})
+}
+
+func TestTriggerFlags(t *testing.T) {
+	p := newPlace(t)
+	id := p.session()
+	keys := 0
+	add := func(args ...string) []string {
+		keys++
+		return append([]string{"trigger", "add", fmt.Sprint("x", keys), "--wake", id, "--text", "t"}, args...)
+	}
+	t.Run("issue/21-5 errors name the flag that is wrong", func(t *testing.T) {
+		p.want(console.ExitFailed, "", `lash: --cron: "@every x" is not a valid schedule: "x" is not a duration; write it as 90s, 10m, 2h, 1d or 2w`, add("--cron", "@every x")...)
+		p.want(console.ExitFailed, "", `lash: --zone: "Mars/X" is not the name of a time zone`, add("--cron", "@daily", "--zone", "Mars/X")...)
+		p.want(console.ExitFailed, "", `lash: --on: "nope" is not a declared event type; lash call trigger/types lists them`, add("--on", "nope")...)
+		p.want(console.ExitFailed, "", "lash: --effort: model scripted does not take a reasoning effort", "run", "--effort", "huge", "hi")
+		p.want(console.ExitUsage, "", "--missed must be one of \"skip\"", add("--cron", "@daily", "--missed", "often")...)
+		p.want(console.ExitUsage, "", `--since: "1y" is not a duration; write it as`, "audit", "--since", "1y")
+	})
+	t.Run("issue/21-5 a schedule makes up once for missed times by default, and trigger add says so", func(t *testing.T) {
+		p.want(0, "added the trigger x5; next run: ", "", add("--cron", "@every 1d")...)
+		p.want(0, "made up for once at the next start (--missed)", "", add("--cron", "@daily")...)
+		p.want(0, `"missed":"runOnce"`, "", "trigger", "--json")
+		p.want(0, "missed while lashd is stopped are skipped", "", add("--cron", "@daily", "--missed", "skip")...)
+	})
+	t.Run("issue/21-5 a trigger that exists is an error", func(t *testing.T) {
+		keys--
+		p.want(console.ExitFailed, "", "trigger x7 already exists with another definition; update or remove it first", add("--cron", "@weekly")...)
+	})
+	t.Run("issue/21-5 1d is a duration", func(t *testing.T) { p.want(0, "", "", "audit", "--since", "1d") })
 }

@@ -74,7 +74,11 @@ func (a *asker) prompt(ctx context.Context, t *turnRun) {
 		a.answer(ctx, t, d, protocol.DecisionRespondParams{Choice: protocol.ChooseAllowOnce})
 		return
 	case !a.person:
-		a.answer(ctx, t, d, protocol.DecisionRespondParams{Choice: d.Default})
+		p := protocol.DecisionRespondParams{Choice: d.Default}
+		if d.Kind == protocol.DecisionApproval && d.Default == protocol.ChooseReject {
+			p.Reason = noTerminal
+		}
+		a.answer(ctx, t, d, p)
 		return
 	}
 	a.listen()
@@ -85,6 +89,9 @@ func (a *asker) prompt(ctx context.Context, t *turnRun) {
 	t.view.question(text + "> ")
 	t.view.counts(d)
 }
+
+// noTerminal is the reason of an answer that no person gave.
+const noTerminal = "lash run has no terminal on which it could ask, so it denied the call"
 
 // listen starts the goroutine that reads stdin, unless it runs.
 func (a *asker) listen() {

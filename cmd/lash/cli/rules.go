@@ -280,13 +280,15 @@ func (o ofRules) print(result any, verb string, rule protocol.ListedRule) error 
 
 // rulesRemoveCommand implements lash rules remove.
 type rulesRemoveCommand struct {
-	Rule []string `arg:"" help:"Id from lash rules list, or the words of the rule."`
+	Rule []string `arg:"" help:"Id from lash rules list, its beginning, or words of the rule that no other rule has."`
 	ofRules
 }
 
 // Help is shown by --help.
 func (rulesRemoveCommand) Help() string {
-	return `Example: lash rules remove deny path '**/.env'`
+	return `Examples:
+  lash rules remove deny path '**/.env'
+  lash rules remove git push`
 }
 
 // Run removes the rule and prints it.
@@ -311,19 +313,39 @@ func (c rulesRemoveCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	return c.print(r, "removed", r.Rule)
 }
 
-// findRule returns the rule with an id or with these words.
+// leastRule is the least length of the beginning of an id that counts as one.
+const leastRule = 4
+
+// plainRule returns the text of a rule without the quotes that a shell removes.
+func plainRule(text string) string { return strings.NewReplacer("'", "", `"`, "").Replace(text) }
+
+// hasWords reports whether a rule contains words in their order.
+func hasWords(rule, words string) bool {
+	return strings.Contains(" "+plainRule(rule)+" ", " "+plainRule(words)+" ")
+}
+
+// findRule returns the only rule with that id, else with that text, else whose id begins with it, else with these words.
 func findRule(all []protocol.ListedRule, text string) (found protocol.ListedRule, err error) {
 	n := 0
-	for _, l := range all {
-		if l.ID == text || !l.Exact && l.Rule.String() == text {
-			found, n = l, n+1
+	for _, fits := range []func(protocol.ListedRule) bool{
+		func(l protocol.ListedRule) bool { return l.ID == text || plainRule(ruleText(l)) == plainRule(text) },
+		func(l protocol.ListedRule) bool { return len(text) >= leastRule && begins(l.ID, "rul_", text) },
+		func(l protocol.ListedRule) bool { return hasWords(ruleText(l), text) },
+	} {
+		for _, l := range all {
+			if fits(l) {
+				found, n = l, n+1
+			}
+		}
+		if n > 0 {
+			break
 		}
 	}
 	switch {
 	case n == 0:
 		return found, console.Exit(console.ExitUsage, fmt.Errorf("no rule %q; lash rules list shows the rules", text))
 	case n > 1:
-		return found, console.Exit(console.ExitUsage, fmt.Errorf("%d rules are %q; give the id of one: lash rules list shows them", n, text))
+		return found, console.Exit(console.ExitUsage, fmt.Errorf("%d rules fit %q; give the id of one, or more of its words; lash rules list shows them", n, text))
 	case found.ID == "":
 		return found, console.Exit(console.ExitUsage, fmt.Errorf("the rule %q is in %s; remove it there", text, found.From))
 	}

@@ -337,6 +337,9 @@ func (t *turnRun) open(ctx context.Context) (*protocol.SessionAttachResult, erro
 	return attached, nil
 }
 
+// runFlags are the flags of run by the parameters that they set.
+var runFlags = map[string]string{"/effort": "--effort", "/model": "--model", "/driver": "--driver", "/cwd": "--cwd"}
+
 // newSession creates the session. The title is the beginning of the prompt. Calls
 // of unknown outcome are left to the model at once, because there may be no person
 // to ask.
@@ -355,7 +358,7 @@ func (t *turnRun) newSession(ctx context.Context) error {
 	p.Approval = approvalParam(t.command.Sandbox, t.command.Allow)
 	var r protocol.SessionNewResult
 	if err := t.call(ctx, "session/new", p, &r); err != nil {
-		return noModel(ctx, t.env, err, t.command.Model)
+		return noModel(ctx, t.env, console.ForFlags(err, runFlags), t.command.Model)
 	}
 	t.session, t.seen = r.SessionID, r.Seq
 	t.view.session(r.SessionID)
@@ -404,7 +407,7 @@ func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error
 	if t.command.Session != "" && t.command.Model+t.command.Effort != "" {
 		p := protocol.SessionConfigureParams{SessionID: t.session, Model: t.command.Model, Effort: effortParam(t.command.Effort)}
 		if err := t.call(ctx, "session/configure", p, nil); err != nil {
-			return err
+			return console.ForFlags(err, runFlags)
 		}
 	}
 	input, err := t.input(ctx)

@@ -72,7 +72,7 @@ func (c sessionSearchCommand) search(ctx context.Context, e *daemon.Environment,
 	for {
 		var r protocol.SessionSearchResult
 		if err := l.Call(ctx, "session/search", p, &r); err != nil {
-			return found, false, err
+			return found, false, console.ForFlags(err, map[string]string{"/query": "the words", "/limit": "--limit"})
 		}
 		found.Matches, found.Pending = append(found.Matches, r.Data...), r.Pending
 		progress.Far("%d matches", len(found.Matches))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
@@ -15,10 +14,10 @@ import (
 // taskWaitCommand implements lash task wait, which scripts use to wait for
 // background work.
 type taskWaitCommand struct {
-	Tasks   []string      `arg:"" help:"Tasks; lash task lists the ids."`
-	Session string        `help:"Session that can see the tasks; needed only if several sessions have tasks with these ids." placeholder:"SESSION"`
-	First   bool          `help:"Wait for only one task to end."`
-	Timeout time.Duration `help:"Stop waiting after this time; the tasks continue." placeholder:"DURATION"`
+	Tasks   []string `arg:"" help:"Tasks; lash task lists the ids."`
+	Session string   `help:"Session that can see the tasks; needed only if several sessions have tasks with these ids." placeholder:"SESSION"`
+	First   bool     `help:"Wait for only one task to end."`
+	Timeout timeSpan `help:"Stop waiting after this time, such as 10m; the tasks continue." placeholder:"DURATION"`
 	console.InJSON
 }
 

@@ -14,8 +14,8 @@ import (
 // triggerCommand implements lash trigger.
 type triggerCommand struct {
 	List    triggerListCommand    `cmd:"" default:"withargs" help:"List triggers (default)."`
-	Add     triggerAddCommand     `cmd:"" help:"Create a trigger."`
-	Remove  triggerRemoveCommand  `cmd:"" help:"Delete a trigger."`
+	Add     triggerAddCommand     `cmd:"" help:"Add a trigger."`
+	Remove  triggerRemoveCommand  `cmd:"" help:"Remove a trigger."`
 	Enable  triggerEnableCommand  `cmd:"" help:"Enable a trigger."`
 	Disable triggerDisableCommand `cmd:"" help:"Disable a trigger."`
 	Emit    triggerEmitCommand    `cmd:"" help:"Emit an event for triggers."`

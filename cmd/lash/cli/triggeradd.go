@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,7 +23,7 @@ type triggerAddCommand struct {
 	Files  string `help:"Fire when files that match this glob pattern change." xor:"when" required:"" placeholder:"GLOB"`
 	On     string `help:"Fire on events of this type; lash call trigger/types lists the types." xor:"when" required:"" placeholder:"TYPE"`
 	Zone   string `help:"With --cron: time zone (default the system time zone)." placeholder:"Europe/Zurich"`
-	Missed string `help:"With --cron, required: how to handle times missed while the daemon was stopped: skip, runOnce or runAll." placeholder:"POLICY"`
+	Missed string `help:"With --cron: what to do about times that passed while lashd was stopped: skip, runOnce or runAll (default runOnce)." placeholder:"POLICY" enum:",skip,runOnce,runAll" default:""`
 	Dir    string `help:"With --files: directory of the pattern (default the directory of the session)." placeholder:"DIR"`
 	Source string `help:"With --on: fire only on events that name this source." placeholder:"KEY"`
 	Filter string `help:"JSON Schema that the event payload must match." placeholder:"SCHEMA"`
@@ -38,16 +39,16 @@ type triggerAddCommand struct {
 func (triggerAddCommand) Help() string {
 	return `Choose one event (--cron, --files or --on) and one target (--wake or --in).
 
-A schedule has five fields (minute, hour, day, month, weekday), or is @hourly, @daily, @weekly, @monthly, @yearly or @every 90m. The
+A schedule has five fields (minute, hour, day, month, weekday), or is @hourly, @daily, @weekly, @monthly, @yearly, @every 90m or @every 1d. The
 approval settings of the session apply to the turns that a trigger starts.
 
 Examples:
-  lash trigger add morning --cron '0 9 * * 1-5' --missed runOnce --in ~/src/project --text 'Summarize the merged changes.'
+  lash trigger add morning --cron '0 9 * * 1-5' --in ~/src/project --text 'Summarize the merged changes.'
   lash trigger add tests --files '**/*.go' --dir . --wake ses_01a1 --text 'Run the tests.'`
 }
 
 // Run registers the trigger and prints when a schedule fires next. A trigger with
-// the same key is replaced.
+// the same key is an error.
 // The daemon checks the schedule, the glob and the type of event.
 func (c triggerAddCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	p, err := c.params()
@@ -62,15 +63,34 @@ func (c triggerAddCommand) Run(ctx context.Context, e *daemon.Environment) error
 	}
 	var r protocol.TriggerResult
 	if err := e.Ask(ctx, "trigger/register", p, &r); err != nil {
-		return err
+		return console.ForFlags(err, triggerFlags)
 	}
 	if c.JSON {
 		return console.PrintJSON(r.Trigger)
 	}
-	if r.Trigger.NextAtMs > 0 {
-		fmt.Fprintln(console.Stdout, "next run:", moment(r.Trigger.NextAtMs))
+	_, err = fmt.Fprintln(console.Stdout, added(&r.Trigger))
+	return err
+}
+
+// triggerFlags are the flags of trigger add by the parameters that they set.
+var triggerFlags = map[string]string{
+	"/key": "the key", "/filter": "--filter", "/source/type": "--on", "/source/key": "--source", "/source/cron/schedule": "--cron", "/source/cron/timeZone": "--zone",
+	"/source/file/glob": "--files", "/source/file/dir": "--dir", "/sessionId": "--owner", "/action/sessionId": "--wake", "/action/text": "--text",
+	"/action/session/cwd": "--in", "/action/session/model": "--model", "/action/session/effort": "--effort",
+}
+
+// missedTimes say what happens to times that passed while lashd was stopped.
+var missedTimes = map[protocol.MissedTicks]string{
+	protocol.MissedSkip: "skipped", protocol.MissedRunOnce: "made up for once at the next start", protocol.MissedRunAll: "all made up for at the next start",
+}
+
+// added says what a new trigger does next.
+func added(g *protocol.Trigger) string {
+	text := "added the trigger " + console.OneLine(g.Key, 60)
+	if g.Source.Cron == nil {
+		return text
 	}
-	return nil
+	return fmt.Sprintf("%s; next run: %s; times missed while lashd is stopped are %s (--missed)", text, moment(g.NextAtMs), missedTimes[g.Source.Cron.Missed])
 }
 
 // params converts the flags to a request. Session ids are still to be filled in,
@@ -96,9 +116,8 @@ func (c triggerAddCommand) params() (p protocol.TriggerRegisterParams, err error
 	return p, err
 }
 
-// source converts --cron, --files or --on to the source of the trigger. A schedule
-// needs --missed, because no default suits every task. Paths become absolute,
-// since the daemon has another working directory.
+// source converts --cron, --files or --on to the source of the trigger. Paths
+// become absolute, since the daemon has another working directory.
 func (c triggerAddCommand) source() (protocol.TriggerSource, error) {
 	switch {
 	case c.Cron == "" && c.Missed+c.Zone != "":
@@ -111,11 +130,9 @@ func (c triggerAddCommand) source() (protocol.TriggerSource, error) {
 		return protocol.TriggerSource{}, fmt.Errorf("--model requires --in")
 	case c.In == "" && c.Effort != "":
 		return protocol.TriggerSource{}, fmt.Errorf("--effort requires --in")
-	case c.Cron != "" && c.Missed == "":
-		return protocol.TriggerSource{}, fmt.Errorf("--missed is required with --cron: skip, runOnce or runAll")
 	case c.Cron != "":
 		return protocol.TriggerSource{Type: protocol.TypeCronTick, Cron: &protocol.CronSource{
-			Schedule: c.Cron, TimeZone: c.Zone, Missed: protocol.MissedTicks(c.Missed)}}, nil
+			Schedule: c.Cron, TimeZone: c.Zone, Missed: cmp.Or(protocol.MissedTicks(c.Missed), protocol.MissedRunOnce)}}, nil
 	case c.Files != "":
 		f := &protocol.FileSource{Glob: c.Files}
 		if c.Dir == "" {

@@ -44,7 +44,7 @@ func (c triggerEmitCommand) Run(ctx context.Context, e *daemon.Environment) erro
 		Type: c.Type, Cwd: cwd, SourceKey: c.Source, OccurrenceKey: c.Once, Payload: json.RawMessage(c.Payload),
 	}, &r)
 	if err != nil {
-		return err
+		return console.ForFlags(err, map[string]string{"/type": "the event type", "/payload": "the payload", "/sourceKey": "--source", "/occurrenceKey": "--once"})
 	}
 	if c.JSON {
 		return console.PrintJSON(r)

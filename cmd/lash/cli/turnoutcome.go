@@ -30,10 +30,19 @@ func outcomeError(r *protocol.TurnReport) error {
 		case f.Source == protocol.FromPlugin:
 			return console.Exit(console.ExitDenied, fmt.Errorf("a plugin denied a call of the tool %s: %s", call.Name, f.Message))
 		default:
-			return console.Exit(console.ExitDenied, fmt.Errorf("a call of the tool %s was denied: %s; lash audit says what decided, and lash rules can change that", call.Name, strings.TrimSuffix(f.Message, ".")))
+			return console.Exit(console.ExitDenied, fmt.Errorf("a call of the tool %s was denied%s; lash audit lists it, and a rule can allow such calls: lash rules add --help", call.Name, whyDenied(f.Message)))
 		}
 	}
 	return nil
+}
+
+// whyDenied returns the reason in the message of a denied call, "" if it only says that a person denied it.
+func whyDenied(message string) string {
+	why := strings.TrimSuffix(strings.TrimPrefix(message, "The call was not allowed: "), ".")
+	if why == "the approval request was denied" {
+		return ""
+	}
+	return ": " + strings.TrimPrefix(why, "the approval request was denied, with this reason: ")
 }
 
 // endedAs describes a turn that failed. found has further reasons if the outcome
