@@ -28,7 +28,7 @@ var synonyms = [][]string{
 	{"test", "try", "check"},
 	{"use", "set", "default", "select"},
 	{"upgrade", "update"},
-	{"chat", "resume", "continue"},
+	{"chat", "continue"},
 	{"rules", "rule", "permissions", "approvals", "allow", "deny"},
 	{"audit", "calls"},
 	{"status", "ps"},

@@ -26,26 +26,43 @@ func Wrapped(text string, width int) string {
 	text = toCopy.ReplaceAllStringFunc(text, func(command string) string {
 		return ": " + strings.ReplaceAll(command[len(": "):], " ", hardSpace)
 	})
-	return strings.ReplaceAll(fill(text, width, ""), hardSpace, " ")
+	return strings.ReplaceAll(fill(text, width, "", false), hardSpace, " ")
 }
 
-// Hanging breaks the lines of a text that begins after indent cells and continues at that indent. It keeps a text whose width is not known
-// or leaves no room.
+// WrappedBetween does the same with a text of several parts, whose lines end only between parts.
+func WrappedBetween(text, gap string, width int) string {
+	parts := strings.Split(text, gap)
+	for i, part := range parts {
+		words := strings.TrimLeft(part, " ")
+		parts[i] = part[:len(part)-len(words)] + strings.ReplaceAll(words, " ", hardSpace)
+	}
+	return strings.ReplaceAll(Wrapped(strings.Join(parts, gap), width), hardSpace, " ")
+}
+
+// Hanging breaks the lines of a text that begins after indent cells and continues at that indent, also within long words. It keeps a text
+// whose width is not known or leaves no room.
 func Hanging(text string, width, indent int) string {
 	if width-indent < leastText {
 		return text
 	}
-	return fill(text, width-indent, strings.Repeat(" ", indent))
+	return fill(text, width-indent, strings.Repeat(" ", indent), true)
 }
 
-// fill breaks the lines of a text between words, and begins each further line with an indent. A word that is longer than a line stays whole.
-func fill(text string, width int, indent string) string {
+// fill breaks the lines of a text between words, and begins each further line with an indent and with the spaces of the line that it broke. A word that is longer than a line is
+// split, or stays whole.
+func fill(text string, width int, indent string, split bool) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
+		own := line[:len(line)-len(strings.TrimLeft(line, " "))]
 		for ansi.StringWidth(line) > width {
 			first, rest := cut(line, width)
-			lines, line = append(lines, first), rest
+			if split && ansi.StringWidth(first) > width {
+				first = ansi.Truncate(first, width, "")
+				rest = line[len(first):]
+			}
+			lines, line = append(lines, strings.TrimRight(first, " ")), own+rest
 			if rest == "" {
+				line = ""
 				break
 			}
 		}
@@ -58,8 +75,8 @@ func fill(text string, width int, indent string) string {
 
 // cut returns as many words of a line as fit a width, at least one, and the other words.
 func cut(line string, width int) (first, rest string) {
-	at := 0
-	for next := 0; ; {
+	at, next := 0, len(line)-len(strings.TrimLeft(line, " "))
+	for {
 		i := strings.IndexByte(line[next:], ' ')
 		if i < 0 {
 			i = len(line) - next

@@ -18,6 +18,7 @@ func TestWrapped(t *testing.T) {
 		{"a command after a colon stays whole", "lash: the turn was cancelled; to continue: lash run --session ses_01", 40, "lash: the turn was cancelled; to\ncontinue: lash run --session ses_01"},
 		{"a word that is too long stays whole", "see /a/long/path here", 8, "see\n/a/long/path\nhere"},
 		{"wide characters count as two", "界界界 界界", 8, "界界界\n界界"},
+		{"a line keeps its indent", "ways:\n  lash login stores a key", 16, "ways:\n  lash login\n  stores a key"},
 		{"without a terminal nothing changes", "a b c", 0, "a b c"},
 	} {
 		t.Run("issue/21-3 a note fits the terminal: "+test.name, func(t *testing.T) {
@@ -26,9 +27,17 @@ func TestWrapped(t *testing.T) {
 			}
 		})
 	}
+	t.Run("issue/21-3 a text of parts ends lines only between them", func(t *testing.T) {
+		if got, want := WrappedBetween("  y Allow once   n Deny   r Deny, say why", "   ", 30), "  y Allow once   n Deny\n  r Deny, say why"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 	t.Run("issue/21-3 a value continues at its indent", func(t *testing.T) {
 		if got, want := Hanging("one two three four five", 22, 6), "one two three\n      four five"; got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+		if got, want := Hanging("/a/long/path/to/it is valid", 20, 6), "/a/long/path/t\n      o/it is valid"; got != want {
+			t.Errorf("a long word: got %q, want %q", got, want)
 		}
 		if got, want := Hanging("one two three", 16, 6), "one two three"; got != want {
 			t.Errorf("without room: got %q, want %q", got, want)

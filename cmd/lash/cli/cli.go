@@ -99,6 +99,8 @@ var hints = map[string]string{
 	"ls":      "there is no command ls; to list sessions, run: lash session",
 	"search":  "to find sessions by their words, run: lash session search",
 	"undo":    "to restore the files to what they were before the last turn, run: lash session undo",
+	"history": "to list the turns of a session, run: lash session turns",
+	"resume":  "to continue the session that you last used, run: lash -c",
 	"serve":   "serve is a command of the daemon, which commands of lash start when they need it; to run it yourself: lashd serve",
 	"demo":    "demo is a command of the daemon: lashd demo",
 	"acp":     "acp is a command of the daemon: lashd acp",

@@ -82,7 +82,7 @@ func (a *asker) prompt(ctx context.Context, t *turnRun) {
 		return
 	}
 	a.listen()
-	text := chat.Question(d, &t.about) + "\n" + chat.Offers(d) + "\n"
+	text := chat.Question(d, &t.about) + "\n" + console.WrappedBetween(chat.Offers(d), "   ", console.Columns(os.Stderr)) + "\n"
 	if left := chat.Until(d); left != "" {
 		text += left + "\n"
 	}

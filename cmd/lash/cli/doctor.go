@@ -148,11 +148,28 @@ func askDaemon(ctx context.Context, d *diagnosis.Diagnosis, e *daemon.Environmen
 func notePlugins(d *diagnosis.Diagnosis) {
 	d.Note("sandbox", d.Diagnostics.Sandbox, nil, "")
 	d.Note("containment", d.Diagnostics.Containment, nil, "")
-	for _, r := range d.Diagnostics.Roots {
-		d.Note("watch", strings.TrimSuffix(fmt.Sprintf("%s, by %s: %s", r.Dir, r.Watch, r.Reason), ": "), nil, "")
-	}
+	noteRoots(d)
 	for _, p := range d.Diagnostics.Ailing {
 		d.Note("plugin", "", fmt.Errorf("%s in %s is %s: %s", p.Name, p.Dir, p.Status, ailment(&p)), "for details: lash plugin logs "+p.Name+"; after a fix: lash plugin reload")
+	}
+}
+
+// noteRoots adds the directories that the daemon watches: in one check for each way, and those with a reason in checks of their own.
+func noteRoots(d *diagnosis.Diagnosis) {
+	var ways []string
+	dirs := map[string][]string{}
+	for _, r := range d.Diagnostics.Roots {
+		if r.Reason != "" {
+			d.Note("watch", fmt.Sprintf("%s, by %s: %s", r.Dir, r.Watch, r.Reason), nil, "")
+			continue
+		}
+		if dirs[r.Watch] == nil {
+			ways = append(ways, r.Watch)
+		}
+		dirs[r.Watch] = append(dirs[r.Watch], r.Dir)
+	}
+	for _, way := range ways {
+		d.Note("watch", fmt.Sprintf("by %s: %s", way, strings.Join(dirs[way], ", ")), nil, "")
 	}
 }
 

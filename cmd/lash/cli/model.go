@@ -12,7 +12,6 @@ import (
 	"lashd/cmd/internal/config"
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
-	"lashd/cmd/internal/providers"
 	"lashd/engine/models"
 	"lashd/engine/provider"
 	"lashd/rpc/protocol"
@@ -236,5 +235,5 @@ func uses(c config.Config, before config.Config, name string) error {
 	case len(c.Models) == 0 && c.BaseURL != "":
 		return nil // an id on the server of base_url
 	}
-	return fmt.Errorf("no such model: %q; use PROVIDER/ID with one of %s, or the name of one of [[models]]", name, strings.Join(providers.Presets(), ", "))
+	return fmt.Errorf("no such model: %q; use PROVIDER/ID, such as openai/gpt-5, or a name that lash model lists; lash model providers lists the providers", name)
 }

@@ -47,7 +47,7 @@ func waysToModel(ctx context.Context, e *daemon.Environment) string {
 	text := "no model is set up, because no provider has an API key. There are three ways to go on:\n" +
 		"  lash login    store a key of Anthropic, OpenAI, Google or another provider\n" +
 		"  " + wayToLocal(ctx, e) + "\n" +
-		"  lashd demo     try lashd without a model"
+		"  lashd demo    try lashd without a model"
 	return text
 }
 

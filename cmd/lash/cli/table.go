@@ -17,7 +17,7 @@ const (
 	columnGap = 2  // spaces between columns
 	readable  = 16 // columns are dropped before one that is not the first becomes narrower than that
 	leastCell = 8  // no column becomes narrower than that
-	leastID   = 12 // type prefix and 8 digits of an id; ids are cut to a longer prefix if that is not unique in the column
+	leastID   = 14 // type prefix and ten digits of an id, which tell apart ids of different quarters of a second
 )
 
 // table prints rows in aligned columns, without trailing spaces. Each cell must be a single line. A first row in capitals is a header. On a
@@ -133,7 +133,7 @@ func without(rows [][]string, name string) [][]string {
 }
 
 // anID matches an id that lashd creates.
-var anID = regexp.MustCompile(`^[a-z]{3}_[0-9a-f]{32}$`)
+var anID = regexp.MustCompile(`^[a-z]{3}_[a-z]?[0-9a-f]{15,32}$`)
 
 // shortID returns the beginning of an id, for a note. It has the time in milliseconds at which the id was made, so it is unique in practice.
 func shortID[ID ~string](id ID) ID {
@@ -163,7 +163,7 @@ func withShortIDs(rows [][]string) [][]string {
 		n := prefixLength(ids)
 		for _, row := range rows {
 			if column < len(row) && anID.MatchString(row[column]) {
-				row[column] = row[column][:n]
+				row[column] = row[column][:min(n, len(row[column]))]
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func prefixLength(ids []string) int {
 	n := leastID
 	for i := 1; i < len(ids); i++ {
 		same := 0
-		for same < len(ids[i]) && ids[i-1][same] == ids[i][same] {
+		for same < min(len(ids[i-1]), len(ids[i])) && ids[i-1][same] == ids[i][same] {
 			same++
 		}
 		n = max(n, same+1)
