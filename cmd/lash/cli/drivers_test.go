@@ -31,13 +31,13 @@ func TestDrivers(t *testing.T) {
 			t.Errorf("with standard sessions only, the list has the column DRIVER: %s", r.out)
 		}
 		p.want(0, "driver     standard\n", "", "session", "show")
-		p.want(0, `"driver":"rlm"`, "", "call", "session/new", `{"cwd":"`+p.work+`","driver":"rlm"}`)
+		p.want(0, `"driver":"rlm"`, "", "call", "session/new", `{"sessionId":"ses_rlm","cwd":"`+p.work+`","driver":"rlm"}`)
 		lines := strings.Split(p.run("session", "list").out, "\n")
 		at := strings.Index(lines[0], "DRIVER")
 		if at < 0 || !strings.HasPrefix(lines[1][at:], "rlm ") || !strings.HasPrefix(lines[2][at:], "standard ") {
 			t.Errorf("the list is %q, want the drivers rlm and standard below DRIVER", lines)
 		}
-		p.want(0, "driver     rlm\n", "", "session", "show")
+		p.want(0, "driver     rlm\n", "", "session", "show", "ses_rlm")
 	})
 
 	t.Run("issue/19 the status lists the drivers with a sentence each, and says which one is the default", func(t *testing.T) {
