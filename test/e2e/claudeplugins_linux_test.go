@@ -135,7 +135,17 @@ func TestClaudePlugins(t *testing.T) {
 		}
 		d = w.serve()
 		defer d.stop()
+		w.lash("mcp", "add", "mine", "python3", filepath.Join(w.work, "clock.py"))
+		eventually(t, "the server of lash mcp add is loaded", func() error {
+			if info := w.dial("").listed("mcp"); info.Status != protocol.PluginLoaded {
+				return errors.New(string(info.Status))
+			}
+			return nil
+		})
 		p := w.dial("")
+		if got := p.tools(p.session(w.home)); !slices.Contains(got, "mcp__mine__time") {
+			t.Errorf("the session has the tools %q", got)
+		}
 		read := ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginParams{Name: "project", Cwd: w.work})
 		if got := fmt.Sprint(read.Reach.Files); !strings.Contains(got, "clock.py") {
 			t.Errorf("approval does not cover the program of the server: %s", got)
@@ -229,6 +239,14 @@ func (h *home) project() {
 	if err := os.Remove(filepath.Join(h.work, ".mcp.json")); err != nil {
 		h.t.Fatal(err)
 	}
+}
+
+// tools are the names of a session's tools.
+func (p *peer) tools(id protocol.SessionID) (names []string) {
+	for _, tool := range ask[protocol.ToolListResult](p, "tool/list", protocol.SessionParams{SessionID: id}).Data {
+		names = append(names, tool.Name)
+	}
+	return names
 }
 
 // commandNames are the slash commands of a session in the workspace.

@@ -27,7 +27,7 @@ func TestPluginCheck(t *testing.T) {
 		}
 	}
 	r := p.want(0, "", "", "plugin", "check", good)
-	want := `plugin.json:1:20: warning: "skills" is for other agents and has no effect in lashd
+	want := `plugin.json:1:20: warning: "x" is not a file or directory of the plugin; it is left out
 CONTRIBUTES   NAME                         DETAIL
 plugin        reviewer
 process       python3 ${PLUGIN_ROOT}/r.py

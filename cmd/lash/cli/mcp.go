@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"lashd/cmd/internal/console"
+	"lashd/cmd/internal/daemon"
+	"lashd/pluginloader/manifest"
+)
+
+// mcpCommand has the subcommands of lash mcp. They change a file of the user, which is the plugin mcp; the daemon follows changes of it by
+// itself, so none of them needs it.
+type mcpCommand struct {
+	List   mcpListCommand   `cmd:"" default:"1" help:"List your MCP servers (default)."`
+	Add    mcpAddCommand    `cmd:"" help:"Add an MCP server for all sessions, or replace it."`
+	Remove mcpRemoveCommand `cmd:"" help:"Remove an MCP server."`
+}
+
+// mcpServers is the file with the servers of the user, in the format of .mcp.json.
+type mcpServers struct {
+	Servers map[string]json.RawMessage `json:"mcpServers"`
+
+	path string
+}
+
+// mcpServer is a server as lash mcp add writes it. The file may have more fields.
+type mcpServer struct {
+	Type    string            `json:"type,omitempty"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// readServers reads the servers of the user; none if there is no file.
+func readServers() (*mcpServers, error) {
+	dirs := daemon.UserPlugins()
+	if len(dirs) == 0 {
+		return nil, errors.New("there is no directory for your plugins: set HOME or XDG_CONFIG_HOME")
+	}
+	f := &mcpServers{Servers: map[string]json.RawMessage{}, path: filepath.Join(dirs[0], "mcp", ".mcp.json")}
+	data, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w; correct the file, or remove it", f.path, err)
+	}
+	return f, nil
+}
+
+// write replaces the file, or removes it with its directory if there are no servers. It writes nothing that lashd cannot load.
+func (f *mcpServers) write() error {
+	if len(f.Servers) == 0 {
+		return errors.Join(os.Remove(f.path), os.Remove(filepath.Dir(f.path)))
+	}
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	if _, problems := manifest.ParseServers(f.path, data); len(problems) > 0 && !problems[0].Warning {
+		return problems
+	}
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		return err
+	}
+	next := filepath.Join(filepath.Dir(filepath.Dir(f.path)), ".mcp.json.new")
+	if err := os.WriteFile(next, append(data, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, f.path)
+}
+
+// mcpAddCommand implements lash mcp add.
+type mcpAddCommand struct {
+	Env     map[string]string `help:"Environment variable of the program; $${NAME} in the value takes a variable of lashd's environment. Repeatable." short:"e" placeholder:"NAME=VALUE" mapsep:"none"`
+	Headers []string          `name:"header" help:"HTTP header of each request to a URL. Repeatable." short:"H" placeholder:"NAME: VALUE" sep:"none"`
+	Name    string            `arg:"" help:"Name of the server; its tools are mcp__NAME__TOOL."`
+	Server  []string          `arg:"" passthrough:"" help:"Program with its arguments, or the URL of an HTTP server."`
+}
+
+// Help is shown by --help.
+func (mcpAddCommand) Help() string {
+	return `Adds the server to the plugin mcp in your plugin directory, for all sessions. Sessions use it from their next turn. Put options before the
+name. A server that lashd starts runs in the sandbox of the session; it reaches hosts and directories that you set for it in config.toml.
+
+If a server requires a login, lashd asks you when a call needs it.
+
+Examples:
+  lash mcp add files npx -y @modelcontextprotocol/server-filesystem /tmp
+  lash mcp add -H 'Authorization: Bearer ${DOCS_TOKEN}' docs https://example.com/mcp`
+}
+
+// Run adds the server.
+func (c mcpAddCommand) Run() error {
+	server, err := c.server()
+	if err != nil {
+		return err
+	}
+	f, err := readServers()
+	if err != nil {
+		return err
+	}
+	if f.Servers[c.Name], err = json.Marshal(server); err != nil {
+		return err
+	}
+	if err := f.write(); err != nil {
+		return fmt.Errorf("mcp add: %w", err)
+	}
+	fmt.Fprintf(console.Stdout, "Added %s to %s.\n", c.Name, f.path)
+	return nil
+}
+
+// server returns the server that the arguments describe. A path of a program becomes absolute, because lashd starts it elsewhere.
+func (c mcpAddCommand) server() (s mcpServer, err error) {
+	words := c.Server
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return s, usage("mcp add: name a program or a URL after the name")
+	}
+	if !strings.HasPrefix(words[0], "http://") && !strings.HasPrefix(words[0], "https://") {
+		if len(c.Headers) > 0 {
+			return s, usage("mcp add: --header is for the URL of a server; for a program use --env")
+		}
+		if strings.ContainsRune(words[0], filepath.Separator) {
+			if words[0], err = filepath.Abs(words[0]); err != nil {
+				return s, err
+			}
+		}
+		return mcpServer{Command: words[0], Args: words[1:], Env: c.Env}, nil
+	}
+	if len(words) > 1 || len(c.Env) > 0 {
+		return s, usage("mcp add: a URL has no arguments and no --env; use --header")
+	}
+	s = mcpServer{Type: "http", URL: words[0]}
+	for _, h := range c.Headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok {
+			return s, usage("mcp add: --header must be NAME: VALUE")
+		}
+		if s.Headers == nil {
+			s.Headers = map[string]string{}
+		}
+		s.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return s, nil
+}
+
+// mcpRemoveCommand implements lash mcp remove.
+type mcpRemoveCommand struct {
+	Name string `arg:"" help:"Name of the server."`
+}
+
+// Run removes the server.
+func (c mcpRemoveCommand) Run() error {
+	f, err := readServers()
+	if err != nil {
+		return err
+	}
+	if _, there := f.Servers[c.Name]; !there {
+		return fmt.Errorf("mcp remove: there is no server %s in %s; lash mcp lists the servers", c.Name, f.path)
+	}
+	delete(f.Servers, c.Name)
+	if err := f.write(); err != nil {
+		return fmt.Errorf("mcp remove: %w", err)
+	}
+	fmt.Fprintf(console.Stdout, "Removed %s.\n", c.Name)
+	return nil
+}
+
+// mcpListCommand implements lash mcp list.
+type mcpListCommand struct{ console.InJSON }
+
+// Help is shown by --help.
+func (mcpListCommand) Help() string {
+	return `Lists the servers that lash mcp add has added. Those of other plugins and of a workspace are in lash plugin read NAME. The log of all of your
+servers is in lash plugin logs mcp.`
+}
+
+// Run prints the servers, without values of variables and headers.
+func (c mcpListCommand) Run() error {
+	f, err := readServers()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return console.PrintJSON(f)
+	}
+	if len(f.Servers) == 0 {
+		fmt.Fprintln(console.Stdout, "No MCP servers. Add one with: lash mcp add NAME PROGRAM")
+		return nil
+	}
+	rows := [][]string{{"NAME", "SERVER"}}
+	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
+		var s mcpServer
+		if err := json.Unmarshal(f.Servers[name], &s); err != nil {
+			return fmt.Errorf("read %s: the server %s: %w", f.path, name, err)
+		}
+		rows = append(rows, []string{name, console.OneLine(strings.Join(append([]string{s.URL + s.Command}, s.Args...), " "), 120)})
+	}
+	return table(rows)
+}
+
+// usage returns an error about the arguments.
+func usage(text string) error { return console.Exit(console.ExitUsage, errors.New(text)) }
