@@ -297,3 +297,13 @@ func TestPickASessionByNumber(t *testing.T) {
 		}
 	}
 }
+
+func TestUndoNamesWhatCameBack(t *testing.T) {
+	h := &historian{rewind: protocol.SessionRewindResult{Files: []protocol.FileRewind{{Path: "a.txt", Effect: protocol.FileModified}}}}
+	u := &ui{ctx: t.Context(), session: h, talk: newTranscript(), width: 70, height: 24, connected: true, used: true, ticking: true}
+	u.talk.session.ID = "ses_1"
+	types(u, "/undo fpt_1", "enter")
+	if got := ansi.Strip(strings.Join(u.paper.take(), "\n")); !strings.Contains(got, "Files of session ses_1 are as they were before turn 2: \"input 1\"\n  modified a.txt") {
+		t.Errorf("issue/21-2 /undo prints %q", got)
+	}
+}
