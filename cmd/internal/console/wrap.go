@@ -1,6 +1,7 @@
 package console
 
 import (
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -11,8 +12,8 @@ import (
 // leastText is the least width in which Hanging breaks lines.
 const leastText = 12
 
-// toCopy matches a command at the end of a sentence, which a person copies.
-var toCopy = regexp.MustCompile(`: lashd? [^;\n]+`)
+// toCopy matches a command at the end of a sentence, which a person copies. The name of the program in front of a message is no sentence.
+var toCopy = regexp.MustCompile(`[^\n]{6}: lashd? [^;?\n]+`)
 
 // hardSpace is a space at which no line ends.
 const hardSpace = "\u00a0"
@@ -24,7 +25,8 @@ func Wrapped(text string, width int) string {
 		return text
 	}
 	text = toCopy.ReplaceAllStringFunc(text, func(command string) string {
-		return ": " + strings.ReplaceAll(command[len(": "):], " ", hardSpace)
+		before, after, _ := strings.Cut(command, ": lash")
+		return before + ": lash" + strings.ReplaceAll(after, " ", hardSpace)
 	})
 	return strings.ReplaceAll(fill(text, width, "", false), hardSpace, " ")
 }
@@ -90,6 +92,12 @@ func cut(line string, width int) (first, rest string) {
 		next = at + 1
 	}
 	return line[:at], strings.TrimLeft(line[at:], " ")
+}
+
+// Say prints a line about what a command did on stdout, in lines that fit a terminal.
+func Say(line string) error {
+	_, err := io.WriteString(Stdout, Wrapped(Printable(line), Columns(os.Stdout))+"\n")
+	return err
 }
 
 // Stderr prints a line for a person on stderr, in lines that fit a terminal.

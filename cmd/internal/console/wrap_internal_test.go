@@ -16,6 +16,8 @@ func TestWrapped(t *testing.T) {
 	}{
 		{"lines end between words", "lash: the daemon is not running", 16, "lash: the daemon\nis not running"},
 		{"a command after a colon stays whole", "lash: the turn was cancelled; to continue: lash run --session ses_01", 40, "lash: the turn was cancelled; to\ncontinue: lash run --session ses_01"},
+		{"the name of the program is not such a colon", "lash: lash upgrade replaces nothing", 20, "lash: lash upgrade\nreplaces nothing"},
+		{"a command ends at a question mark", "unknown command: lash x; did you mean: lash y? See lash --help", 40, "unknown command: lash x; did you mean:\nlash y? See lash --help"},
 		{"a word that is too long stays whole", "see /a/long/path here", 8, "see\n/a/long/path\nhere"},
 		{"wide characters count as two", "界界界 界界", 8, "界界界\n界界"},
 		{"a line keeps its indent", "ways:\n  lash login stores a key", 16, "ways:\n  lash login\n  stores a key"},

@@ -59,8 +59,12 @@ func (c auditCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	}
 	progress.End()
 	slices.SortStableFunc(entries, func(a, b protocol.AuditEntry) int { return cmp.Compare(a.AtMs, b.AtMs) })
-	if c.JSON {
+	switch {
+	case c.JSON:
 		return console.PrintJSON(entries)
+	case len(entries) == 0:
+		e.Note("nothing to list: no call ran outside a sandbox, needed an answer or a rule, or was refused")
+		return nil
 	}
 	return table(auditRows(entries), lessOfAudit...)
 }

@@ -274,8 +274,7 @@ func (o ofRules) print(result any, verb string, rule protocol.ListedRule) error 
 	if o.JSON {
 		return console.PrintJSON(result)
 	}
-	_, err := fmt.Println(console.Printable(fmt.Sprintf("%s: %s (%s, %s)", verb, ruleText(rule), rule.Level, rule.ID)))
-	return err
+	return console.Say(fmt.Sprintf("%s: %s (%s, %s)", verb, ruleText(rule), rule.Level, rule.ID))
 }
 
 // rulesRemoveCommand implements lash rules remove.

@@ -82,7 +82,7 @@ func session(ctx context.Context, l *daemon.Link, text string) (protocol.Session
 // Only y or yes is a yes. The end of stdin is a no.
 func confirmed(doomed []protocol.Session) bool {
 	for _, s := range doomed {
-		fmt.Fprintf(os.Stderr, "%s  %d turns, %s  %s\n", shortID(s.ID), s.TurnIndex, stateOf(s.State), console.OneLine(s.Title, 60))
+		fmt.Fprintf(os.Stderr, "%s  %s, %s  %s\n", shortID(s.ID), plural(int(s.TurnIndex), "turn", "turns"), stateOf(s.State), console.OneLine(s.Title, 60))
 	}
 	fmt.Fprint(os.Stderr, "Delete permanently? [y/N] ")
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n') // at the end of input, line is empty

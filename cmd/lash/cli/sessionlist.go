@@ -54,6 +54,10 @@ func (c sessionListCommand) Run(ctx context.Context, e *daemon.Environment) erro
 	if c.JSON {
 		return console.PrintJSON(sessions)
 	}
+	if len(sessions) == 0 {
+		e.Note("no sessions yet; to start one: lash")
+		return nil
+	}
 	if more {
 		e.Note("older sessions are not shown; --all lists them")
 	}

@@ -86,7 +86,6 @@ func (taskSignalCommand) Help() string {
 }
 
 // Run sends the signal. The daemon rejects a signal that the task does not accept.
-// It prints nothing on success.
 func (c taskSignalCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if c.Payload != "" && !json.Valid([]byte(c.Payload)) {
 		return console.Exit(console.ExitUsage, fmt.Errorf("the payload is not valid JSON: %s", c.Payload))
@@ -95,7 +94,11 @@ func (c taskSignalCommand) Run(ctx context.Context, e *daemon.Environment) error
 	if err != nil {
 		return err
 	}
-	return e.Ask(ctx, "task/signal", protocol.TaskSignalParams{TaskParams: p, Name: c.Name, Payload: json.RawMessage(c.Payload)}, nil)
+	if err := e.Ask(ctx, "task/signal", protocol.TaskSignalParams{TaskParams: p, Name: c.Name, Payload: json.RawMessage(c.Payload)}, nil); err != nil {
+		return err
+	}
+	e.Note("sent %s to the task %s", c.Name, shortID(p.TaskID))
+	return nil
 }
 
 // taskCancelCommand implements lash task cancel.

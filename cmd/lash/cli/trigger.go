@@ -144,7 +144,11 @@ func (c triggerRemoveCommand) Run(ctx context.Context, e *daemon.Environment) er
 	if err != nil {
 		return err
 	}
-	return e.Ask(ctx, "trigger/delete", protocol.TriggerDeleteParams{Key: c.Key, SessionID: owner}, nil)
+	if err := e.Ask(ctx, "trigger/delete", protocol.TriggerDeleteParams{Key: c.Key, SessionID: owner}, nil); err != nil {
+		return err
+	}
+	e.Note("removed the trigger %s", c.Key)
+	return nil
 }
 
 // triggerEnableCommand implements lash trigger enable.
@@ -181,5 +185,9 @@ func (k triggerKey) set(ctx context.Context, e *daemon.Environment, on bool) err
 	if err != nil {
 		return err
 	}
-	return e.Ask(ctx, "trigger/update", protocol.TriggerUpdateParams{Key: k.Key, SessionID: owner, Enabled: &on}, nil)
+	if err := e.Ask(ctx, "trigger/update", protocol.TriggerUpdateParams{Key: k.Key, SessionID: owner, Enabled: &on}, nil); err != nil {
+		return err
+	}
+	e.Note("%s the trigger %s", map[bool]string{true: "enabled", false: "disabled"}[on], k.Key)
+	return nil
 }

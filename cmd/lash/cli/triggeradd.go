@@ -68,8 +68,7 @@ func (c triggerAddCommand) Run(ctx context.Context, e *daemon.Environment) error
 	if c.JSON {
 		return console.PrintJSON(r.Trigger)
 	}
-	_, err = fmt.Fprintln(console.Stdout, added(&r.Trigger))
-	return err
+	return console.Say(added(&r.Trigger))
 }
 
 // triggerFlags are the flags of trigger add by the parameters that they set.

@@ -94,8 +94,12 @@ func (c triggerHistoryCommand) Run(ctx context.Context, e *daemon.Environment) e
 	if err := e.Ask(ctx, "trigger/history", p, &r); err != nil {
 		return err
 	}
-	if c.JSON {
+	switch {
+	case c.JSON:
 		return console.PrintJSON(r.Data)
+	case len(r.Data) == 0:
+		e.Note("no trigger has fired yet")
+		return nil
 	}
 	return table(deliveries(r.Data), lessOfDelivery...)
 }

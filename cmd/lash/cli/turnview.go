@@ -262,7 +262,7 @@ func (v *view) note(s string) {
 	if v.midLine && v.person && console.Terminal(os.Stdout) {
 		v.endLine()
 	}
-	fmt.Fprintln(os.Stderr, console.Printable(s))
+	console.Stderr(s)
 }
 
 // await sets what the status line says the turn waits for.
