@@ -110,7 +110,7 @@ func watchCopy(ctx context.Context, parent string, all int64, far func(format st
 	}
 }
 
-// sizeBelow returns the size of all files in a directory. Files that disappear meanwhile do not count.
+// sizeBelow returns the size of all files in a directory. Files that disappear while it reads do not count.
 func sizeBelow(dir string) (size int64) {
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {

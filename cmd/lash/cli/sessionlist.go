@@ -23,7 +23,7 @@ type sessionCommand struct {
 	Rewind sessionRewindCommand `cmd:"" help:"Go back to before a turn: the conversation, the files, or both."`
 	Export sessionExportCommand `cmd:"" help:"Write a session as Markdown or JSON."`
 	Import sessionImportCommand `cmd:"" help:"Create a session from an exported one."`
-	Points sessionPointsCommand `cmd:"" help:"List the file points of a session."`
+	Points sessionPointsCommand `cmd:"" help:"List the file changes of turns and undos, which undo can take back."`
 	Diff   sessionDiffCommand   `cmd:"" help:"Show the file changes of a session or a turn."`
 	Undo   sessionUndoCommand   `cmd:"" help:"Restore files to their contents before a turn."`
 	Delete sessionDeleteCommand `cmd:"" help:"Delete sessions permanently."`

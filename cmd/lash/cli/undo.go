@@ -65,7 +65,7 @@ type sessionPointsCommand struct {
 
 // Help is shown by --help.
 func (sessionPointsCommand) Help() string {
-	return `A file point records the file changes of one turn or one undo. STATE is "undone" after an undo reverted it.
+	return `POINT is a file point: the stored file changes of one turn or one undo, which lash session undo takes back. STATE is "undone" after an undo reverted it.
 
 Example: lash session points`
 }
