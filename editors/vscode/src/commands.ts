@@ -45,6 +45,8 @@ export function sessionCommands(parts: CommandContext): Commands {
     newSession: () => newSession(parts, false),
     newSessionWith: () => newSession(parts, true),
     openSession: change((id) => Promise.resolve(chats.show(id))),
+    openInSideBar: change((id) => chats.move(id, "sideBar")),
+    openInEditor: change((id) => chats.move(id, "editor")),
     forkSession: change((sessionId) => fork(parts, sessionId)),
     renameSession: change((id) => rename(parts, id)),
     stopSession: change((id) => stop(parts, id)),

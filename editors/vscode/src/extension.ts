@@ -4,6 +4,7 @@ import { Chats } from "./chat/chats";
 import { chatCommands } from "./chat/commands";
 import { Highlighter } from "./chat/highlighter";
 import { viewType } from "./chat/panel";
+import { viewId } from "./chat/sideChat";
 import { watchTerminals } from "./chat/terminalOutput";
 import { register, sessionCommands } from "./commands";
 import { EditorTools } from "./editorTools";
@@ -17,6 +18,9 @@ import { Sessions } from "./sessions";
 import { Throttle } from "./throttle";
 import { tokenTheme } from "./views/colorTheme";
 import { ConfigFile } from "./views/configFile";
+import { findSession } from "./views/findSession";
+import { notifyFinished } from "./views/finished";
+import { showServers } from "./views/mcpServers";
 import { Questions } from "./views/questions";
 import { ReadState } from "./views/readState";
 import { folders, SessionTree } from "./views/sessionTree";
@@ -44,7 +48,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const chats: Chats = new Chats({
     daemon, log, texts, highlighter, extensionUri: context.extensionUri, onTheme: themes.event, open: (id) => chats.show(id),
     recent: (id) => recentSessions(sessions.list, id, Date.now()),
-  });
+  }, context.workspaceState);
   const traces = new Traces(daemon);
   const questions = new Questions(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id));
   const seen = new ReadState(context.workspaceState);
@@ -105,9 +109,13 @@ export function activate(context: vscode.ExtensionContext): void {
     watchTerminals(),
     log, view, status, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
+    vscode.window.registerWebviewViewProvider(viewId, chats.side),
+    notifyFinished(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id)),
     ...register(log, {
       ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo }), ...sidebar.commands, ...chatCommands(daemon, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands,
       openConfig: () => config.open(),
+      findSession: () => findSession(daemon, sessions),
+      mcpServers: () => showServers(daemon, texts, chats.active?.followed.view?.session.cwd ?? realFolders()[0]),
     }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
     vscode.workspace.onDidChangeWorkspaceFolders(show),

@@ -66,3 +66,17 @@ export function sourcesOf({ plugins, records }: Pick<SessionTools, "plugins" | "
   const order = (name: string) => (plugins.some((plugin) => plugin.name === name && plugin.status !== "loaded") ? 0 : 1);
   return [...names].sort((a, b) => order(a) - order(b) || a.localeCompare(b));
 }
+
+/** builtinTitles are the names of the built-in plugins for people. */
+const builtinTitles: Record<string, string> = {
+  workspace: "Files", shell: "Commands", outputBudget: "Long outputs", promptcontext: "Instructions and context", plan: "Plan", toolsearch: "Tool search", history: "Summaries of history",
+  batch: "Parallel calls", monitor: "Monitors", subagents: "Subagents", llm_query: "Questions to other models", skills: "Skills",
+};
+
+/** sourceTitle returns the name of a source of tools for people. */
+export function sourceTitle(source: string, plugin: PluginInfo | undefined): string {
+  if (source.startsWith("client:")) {
+    return "Editor";
+  }
+  return plugin?.scope === "builtin" ? (builtinTitles[source] ?? source) : source;
+}

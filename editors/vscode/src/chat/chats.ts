@@ -3,6 +3,8 @@ import type { SessionID } from "../protocol";
 import { FollowedSession } from "../sessions";
 import { attachmentOfFile, attachmentOfSelection, pickAttachments } from "./attachments";
 import { ChatPanel, viewType, type Context } from "./panel";
+import { SideChat } from "./sideChat";
+import { tabSurface, type Surface } from "./surface";
 
 /** Chats holds the open chats of this window, at most one per session. */
 export class Chats implements vscode.WebviewPanelSerializer {
@@ -12,16 +14,37 @@ export class Chats implements vscode.WebviewPanelSerializer {
   readonly onChange = this.changed.event;
   private last?: ChatPanel;
 
-  constructor(private readonly context: Context) {}
+  /** the view in the side bar */
+  readonly side: SideChat;
 
-  /** show opens the chat of a session, or reveals it. */
+  constructor(private readonly context: Context, state: vscode.Memento) {
+    this.side = new SideChat(state, (id, surface) => this.add(id, surface));
+  }
+
+  /** show opens the chat of a session where the user wants new chats, or reveals it. */
   show(id: SessionID): void {
     const existing = this.open.get(id);
     if (existing) {
       existing.reveal();
-      return;
+    } else if (vscode.workspace.getConfiguration("lashd.chat").get("location") === "sideBar") {
+      void this.side.show(id);
+    } else {
+      this.showTab(id);
     }
-    this.add(id, vscode.window.createWebviewPanel(viewType, "lashd", vscode.ViewColumn.Active, { enableFindWidget: true }));
+  }
+
+  /** move shows the chat of a session in the editor area or in the side bar. Its draft stays where it was. */
+  async move(id: SessionID, where: "editor" | "sideBar"): Promise<void> {
+    this.close(id);
+    await (where === "sideBar" ? this.side.show(id) : this.showTab(id));
+  }
+
+  private showTab(id: SessionID) {
+    this.addTab(id, vscode.window.createWebviewPanel(viewType, "lashd", vscode.ViewColumn.Active, { enableFindWidget: true }));
+  }
+
+  private addTab(id: SessionID, panel: vscode.WebviewPanel) {
+    this.add(id, tabSurface(panel, this.context.extensionUri));
   }
 
   /** deserializeWebviewPanel restores a chat after a window reload. */
@@ -29,7 +52,7 @@ export class Chats implements vscode.WebviewPanelSerializer {
     if (state?.sessionId === undefined || this.open.has(state.sessionId)) {
       panel.dispose();
     } else {
-      this.add(state.sessionId, panel);
+      this.addTab(state.sessionId, panel);
     }
     return Promise.resolve();
   }
@@ -66,7 +89,8 @@ export class Chats implements vscode.WebviewPanelSerializer {
     }
   }
 
-  private add(id: SessionID, panel: vscode.WebviewPanel) {
+  private add(id: SessionID, panel: Surface) {
+    this.open.get(id)?.close(); // a session has one chat
     const chat = new ChatPanel(panel, new FollowedSession(this.context.daemon, id, this.context.log), this.context);
     this.open.set(id, chat);
     this.last = chat;

@@ -9,6 +9,7 @@ import type { Texts } from "../views/textDocuments";
 import type { Highlighter } from "./highlighter";
 import type { FromWebview, Options, Recent, ToWebview } from "./messages";
 import { page } from "./page";
+import type { Surface } from "./surface";
 import { Requests } from "./requests";
 
 export const viewType = "lashd.chat";
@@ -31,7 +32,7 @@ export interface Context {
   open(id: SessionID): void;
 }
 
-/** ChatPanel shows one session in the editor area. It stores only the draft; all other state comes from the daemon. */
+/** ChatPanel shows one session in its place. It stores only the draft; all other state comes from the daemon. */
 export class ChatPanel {
   private readonly closing: vscode.Disposable[] = [];
   private readonly changed = new vscode.EventEmitter<void>();
@@ -46,14 +47,12 @@ export class ChatPanel {
   private readonly deadlines = new Deadlines();
   private readonly requests: Requests;
 
-  constructor(private readonly panel: vscode.WebviewPanel, readonly followed: FollowedSession, private readonly context: Context) {
+  constructor(private readonly panel: Surface, readonly followed: FollowedSession, private readonly context: Context) {
     this.requests = new Requests(context, followed, (message) => this.post(message));
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(context.extensionUri, "dist")] };
-    const icon = (theme: string) => vscode.Uri.joinPath(context.extensionUri, "media", `lashd-${theme}.svg`);
-    panel.iconPath = { light: icon("light"), dark: icon("dark") };
-    panel.onDidDispose(() => this.dispose());
-    panel.onDidChangeViewState(() => this.visibilityChanged());
     this.closing.push(
+      panel.onClose(() => this.dispose()),
+      panel.onChange(() => this.visibilityChanged()),
       panel.webview.onDidReceiveMessage((message: FromWebview) => void this.receive(message)),
       followed.onChange((change) => ("events" in change ? this.enqueue(change.events) : this.reset())),
       followed.onGone((reason) => this.closeBecause(reason)),
@@ -77,7 +76,7 @@ export class ChatPanel {
   }
 
   close(): void {
-    this.panel.dispose();
+    this.panel.close();
   }
 
   /** attach adds an attachment to the draft. */
@@ -106,7 +105,7 @@ export class ChatPanel {
     this.timer = undefined;
     this.batch = [];
     if (view) {
-      this.panel.title = titleOf(view.session);
+      this.panel.setTitle(titleOf(view.session));
       const left = this.deadlines.left(view.decisions);
       this.post({ type: "reset", view, options: options(), connected: this.context.daemon.state.kind === "ready", left });
       if (view.items.length === 0) {
@@ -126,7 +125,7 @@ export class ChatPanel {
     this.timer = undefined;
     this.post({ type: "events", events: this.batch.splice(0) });
     if (this.followed.view) {
-      this.panel.title = titleOf(this.followed.view.session);
+      this.panel.setTitle(titleOf(this.followed.view.session));
     }
     this.changed.fire();
   }

@@ -68,7 +68,7 @@ export function parentOf(list: SessionList, session: Session): SessionID | undef
 }
 
 /** isInFolders reports whether a session works in one of the folders or below. Their paths have no symbolic links. It returns true if folders is undefined. */
-export function isInFolders(session: Session, folders: readonly string[] | undefined): boolean {
+export function isInFolders(session: Pick<Session, "cwd">, folders: readonly string[] | undefined): boolean {
   return !folders || folders.some((dir) => session.cwd === dir || session.cwd.startsWith(dir.replace(/[/\\]?$/, "/")));
 }
 

@@ -1,4 +1,4 @@
-import type { CallRecord, Decision, Event, Item, TurnReport } from "../protocol";
+import type { CallRecord, Decision, Event, Item, TurnID, TurnReport } from "../protocol";
 import { callText, durationText, errorText, resultText } from "./cells";
 import { decidedText } from "./decided";
 import { usageText } from "./usage";
@@ -10,6 +10,12 @@ export function traceText(turn: TurnReport, events: readonly Event[]): string {
   const head = [`Turn ${turnId}: ${state}${took}`, `Session ${sessionId}, accepted ${new Date(acceptedAtMs).toISOString()}`, usageText(usage)];
   const steps = events.map((event) => eventText(event, acceptedAtMs));
   return [...head, "", ...steps].join("\n") + "\n";
+}
+
+/** promptsOf returns the first line of the first input of each turn. */
+export function promptsOf(items: readonly Item[]): Record<TurnID, string> {
+  const inputs = items.flatMap(({ kind, turnId, text }) => (kind === "userMessage" && turnId !== undefined && text ? [[turnId, text.trim().split("\n")[0] ?? ""] as const] : []));
+  return Object.fromEntries(inputs.toReversed());
 }
 
 /** traceLines returns a trace as JSON lines, one event per line. */

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { PluginInfo, PluginStatus, ToolRecord } from "../protocol";
-import { sourcesOf, type SessionTools } from "../sessionTools";
+import { sourcesOf, sourceTitle, type SessionTools } from "../sessionTools";
 
 /** ToolNode is a plugin, or one of its tools. */
 export type ToolNode = { source: string; plugin?: PluginInfo } | { tool: ToolRecord };
@@ -62,7 +62,7 @@ export class ToolTree implements vscode.TreeDataProvider<ToolNode> {
   private sourceItem(source: string, plugin: PluginInfo | undefined) {
     const tools = this.toolsOf(source);
     const state = vscode.TreeItemCollapsibleState;
-    const item = new vscode.TreeItem(source.startsWith("client:") ? "editor" : source, tools.length > 0 ? state.Collapsed : state.None);
+    const item = new vscode.TreeItem(sourceTitle(source, plugin), tools.length > 0 ? state.Collapsed : state.None);
     const members = tools.filter((tool) => tool.member);
     const tokens = members.reduce((sum, tool) => sum + tool.estimatedTokens, 0);
     const status = plugin && plugin.status !== "loaded" ? [plugin.status] : [];

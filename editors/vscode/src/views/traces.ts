@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { age } from "../model/sessions";
-import { traceLines, traceText } from "../model/trace";
+import { promptsOf, traceLines, traceText } from "../model/trace";
 import { usageText } from "../model/usage";
 import type { Event, SessionID, TurnID, TurnTraceResult } from "../protocol";
 
@@ -37,9 +37,10 @@ export class Traces implements vscode.TextDocumentContentProvider {
 
   /** pick lets the user choose a turn of a session, and opens its trace. */
   async pick(sessionId: SessionID): Promise<void> {
-    const { data } = await this.daemon.call("turn/list", { sessionId, limit: 50 });
+    const [{ data }, read] = await Promise.all([this.daemon.call("turn/list", { sessionId, limit: 50 }), this.daemon.call("session/read", { sessionId, limit: 200 })]);
+    const prompts = promptsOf(read.data);
     const items = data.map(({ turnId, state, usage, acceptedAtMs }) => ({
-      label: new Date(acceptedAtMs).toLocaleString(), description: `${state}, ${age(acceptedAtMs, Date.now())}`, detail: usageText(usage), turnId,
+      label: prompts[turnId] ?? new Date(acceptedAtMs).toLocaleString(), description: `${state}, ${age(acceptedAtMs, Date.now())}`, detail: usageText(usage), turnId,
     }));
     const picked = items.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { placeHolder: "Select a turn" });
     if (picked) {

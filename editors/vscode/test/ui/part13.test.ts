@@ -86,4 +86,39 @@ describe("part/13 a real VS Code", function () {
     await code.page.keyboard.press("Enter");
     await code.page.locator(".tab", { hasText: "named in the chat" }).waitFor();
   });
+
+  it("part/13 shows a chat in the editor area and in the side bar, and finds it by a word of its answer", async () => {
+    await code.newSession();
+    await code.say("tell a story");
+    await code.chat.locator(".agentMessage:not(.live)", { hasText: "finished the story." }).waitFor();
+    await code.run("lashd: Open Chat in Side Bar");
+    await code.page.locator(".tab", { hasText: "tell a story" }).waitFor({ state: "detached" });
+    await code.chat.locator(".agentMessage", { hasText: "finished the story." }).waitFor();
+    await code.shot("side bar");
+    await code.say("hi");
+    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+    await code.run("lashd: Open Chat in Editor Area");
+    await code.page.locator(".tab", { hasText: "tell a story" }).waitFor();
+    await code.run("View: Close All Editors");
+    await code.run("lashd: Find Session...");
+    await code.page.locator(".quick-input-widget:visible input.input").fill("acknowledged");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "acknowledged" }).filter({ hasText: "tell a story" }).click();
+    await code.page.locator(".tab", { hasText: "tell a story" }).waitFor();
+  });
+
+  it("part/13 says when a turn of a hidden chat ends, and shows it", async () => {
+    await code.newSession();
+    await code.say("tell a story");
+    await code.chat.locator(".agentMessage", { hasText: "promised" }).waitFor();
+    await code.run("View: Close All Editors");
+    const toast = code.page.locator(".notification-toast", { hasText: '"tell a story" has finished its turn.' });
+    await toast.getByRole("button", { name: "Show" }).click();
+    await code.chat.locator(".agentMessage", { hasText: "finished the story." }).waitFor();
+  });
+
+  it("part/13 lists the MCP servers of the folder with their states", async () => {
+    await code.run("lashd: MCP Servers...");
+    await until(async () => (await code.page.locator(".quick-input-widget:visible input.input").getAttribute("placeholder"))?.startsWith("No plugin of this folder has an MCP server.") === true);
+    await code.page.keyboard.press("Escape");
+  });
 });

@@ -1,5 +1,6 @@
 import { strict as assert } from "node:assert";
-import { age, applyServerEvent, isInFolders, outlineOf, titleFrom, titleOf, type SessionList } from "../../src/model/sessions";
+import { age, applyServerEvent, isInFolders, outlineOf, recentSessions, titleFrom, titleOf, type SessionList } from "../../src/model/sessions";
+import { hasFinished } from "../../src/model/finished";
 import type { Session } from "../../src/protocol";
 import { session } from "./turn";
 
@@ -55,5 +56,19 @@ describe("issue/6-1 the list of sessions", () => {
 
   it("shows ages", () => {
     assert.deepEqual([0, 59_000, 60_000, 7_200_000, 200_000_000].map((ms) => age(0, ms)), ["now", "now", "1 min", "2 h", "2 d"]);
+  });
+
+  it("part/13 lists the sessions of the same folder that people used last", () => {
+    const used = (id: string, updatedAtMs: number, more: Partial<Session> = {}): [string, Session] => [id, make(id, { title: id, updatedAtMs, turnIndex: 1, ...more })];
+    const all: SessionList = new Map([used("this", 9), used("old", 1), used("new", 60_000), used("away", 8, { cwd: "/else" }), used("gone", 7, { archived: true }), used("empty", 6, { turnIndex: 0 }), used("child", 5, { relation: { kind: "child", parent: "old" } })]);
+    assert.deepEqual(recentSessions(all, "this", 120_000), [{ sessionId: "new", title: "new", age: "1 min" }, { sessionId: "old", title: "old", age: "1 min" }]);
+  });
+
+  it("part/13 knows when a turn has ended", () => {
+    const running = make("s", { state: "running", turnIndex: 3 });
+    const idle = make("s", { state: "idle", turnIndex: 4 });
+    assert.deepEqual([hasFinished(running, idle), hasFinished({ ...running, state: "requiresAction" }, idle)], [true, true]);
+    const no = [hasFinished(undefined, idle), hasFinished(idle, idle), hasFinished(running, { ...idle, turnIndex: 3 }), hasFinished(running, { ...idle, state: "running" }), hasFinished(running, { ...idle, relation: { kind: "child", parent: "p" } })];
+    assert.deepEqual(no, [false, false, false, false, false]);
   });
 });

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { traceLines, traceText } from "../../src/model/trace";
+import { promptsOf, traceLines, traceText } from "../../src/model/trace";
 import type { Event, TurnReport } from "../../src/protocol";
 
 const usage = { input: 1500, output: 100, cacheRead: 0, cacheWrite: 0, reasoning: 0, cost: 4_000_000 };
@@ -70,5 +70,10 @@ Session ses_1, accepted 1970-01-01T00:00:01.000Z
             Error in line 2: undefined: oops
             changed: x
 `);
+  });
+
+  it("part/13 is found by the first input of its turn", () => {
+    const input = (turnId: string, text: string) => ({ itemId: text, kind: "userMessage" as const, status: "completed" as const, atMs: 1, turnId, text });
+    assert.deepEqual(promptsOf([input("a", "fix it\nnow"), input("a", "steer"), { ...input("b", "x"), kind: "agentMessage" }, input("c", " more ")]), { a: "fix it", c: "more" });
   });
 });
