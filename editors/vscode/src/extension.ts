@@ -17,9 +17,11 @@ import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
 import { Throttle } from "./throttle";
 import { tokenTheme } from "./views/colorTheme";
+import { writeCommitMessage } from "./views/commitMessage";
 import { ConfigFile } from "./views/configFile";
 import { findSession } from "./views/findSession";
 import { notifyFinished } from "./views/finished";
+import { editSelection } from "./views/inlineEdit";
 import { showServers } from "./views/mcpServers";
 import { Questions } from "./views/questions";
 import { ReadState } from "./views/readState";
@@ -114,6 +116,8 @@ export function activate(context: vscode.ExtensionContext): void {
     ...register(log, {
       ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo }), ...sidebar.commands, ...chatCommands(daemon, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands,
       openConfig: () => config.open(),
+      commitMessage: (of: { rootUri?: vscode.Uri } | undefined) => writeCommitMessage(daemon, of),
+      editSelection: () => editSelection(daemon, texts),
       findSession: () => findSession(daemon, sessions),
       mcpServers: () => showServers(daemon, texts, chats.active?.followed.view?.session.cwd ?? realFolders()[0]),
     }),

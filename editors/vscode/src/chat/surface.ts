@@ -29,9 +29,15 @@ export function tabSurface(panel: vscode.WebviewPanel, extensionUri: vscode.Uri)
     get active() {
       return open && panel.active;
     },
-    setTitle: (title) => (panel.title = title),
-    reveal: () => panel.reveal(),
-    close: () => panel.dispose(),
+    setTitle: (title) => {
+      panel.title = title;
+    },
+    reveal: () => {
+      panel.reveal();
+    },
+    close: () => {
+      panel.dispose();
+    },
     onChange: (listener) => panel.onDidChangeViewState(() => listener()),
     onClose: (listener) => panel.onDidDispose(() => listener()),
   };

@@ -12,7 +12,7 @@ export interface ProposedEdit {
 
 /** confirmEdit shows an edit in a diff editor and reports whether the user applied it. It closes the diff editor afterwards. */
 export async function confirmEdit(texts: Texts, { path, before, after, signal }: ProposedEdit): Promise<boolean> {
-  const title = `${path} (proposed by an agent)`;
+  const title = `${path} (proposed)`;
   const close = () => void vscode.window.tabGroups.close(vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => tab.label === title));
   await showTexts(texts, title, after, before);
   signal.addEventListener("abort", close);

@@ -1,8 +1,10 @@
 import { strict as assert } from "node:assert";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DecisionListResult } from "../../src/protocol";
 import { patienceMs, until } from "./browser";
+import { diffLines } from "./diffEditor";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
@@ -17,7 +19,13 @@ describe("part/13 a real VS Code", function () {
     await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
   };
 
-  before(() => code.start(script));
+  const git = (...args: string[]) => assert.equal(spawnSync("git", ["-c", "user.name=t", "-c", "user.email=t@t.test", ...args], { cwd: code.work }).status, 0);
+
+  before(async () => {
+    code.write("work/.gitignore", "node_modules\n");
+    git("init", "-q");
+    await code.start(script);
+  });
   afterEach(async function () {
     await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
     await code.run("View: Close All Editors");
@@ -99,6 +107,7 @@ describe("part/13 a real VS Code", function () {
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
     await code.run("lashd: Open Chat in Editor Area");
     await code.page.locator(".tab", { hasText: "tell a story" }).waitFor();
+    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor(); // its page takes the focus before that
     await code.run("View: Close All Editors");
     await code.run("lashd: Find Session...");
     await code.page.locator(".quick-input-widget:visible input.input").fill("acknowledged");
@@ -120,5 +129,35 @@ describe("part/13 a real VS Code", function () {
     await code.run("lashd: MCP Servers...");
     await until(async () => (await code.page.locator(".quick-input-widget:visible input.input").getAttribute("placeholder"))?.startsWith("No plugin of this folder has an MCP server.") === true);
     await code.page.keyboard.press("Escape");
+  });
+
+  it("part/13 edits a selection after the user has seen the change", async () => {
+    const field = code.page.locator(".quick-input-widget:visible input.input");
+    await code.page.keyboard.press("Control+p");
+    await field.fill("readme.txt");
+    await code.choose("readme.txt");
+    await code.page.locator(".monaco-editor .view-line", { hasText: "a workspace" }).click();
+    await code.page.keyboard.press("Home");
+    await code.page.keyboard.press("Shift+End");
+    await code.page.keyboard.press("Control+Alt+i");
+    await field.fill("say it loudly");
+    await code.page.keyboard.press("Enter");
+    assert.deepEqual(await diffLines(code.page, "A WORKSPACE"), { before: ["a workspace"], after: ["A WORKSPACE"] });
+    await code.page.locator(".notification-toast").getByRole("button", { name: "Apply" }).click();
+    await code.page.locator(".monaco-diff-editor").waitFor({ state: "detached" });
+    await code.page.locator(".monaco-editor .view-line", { hasText: "A WORKSPACE" }).first().waitFor();
+    assert.equal(readFileSync(join(code.work, "readme.txt"), "utf8"), "a workspace\n"); // the user saves it
+    await code.run("File: Revert File");
+  });
+
+  it("part/13 writes the message of a commit for what is staged", async () => {
+    code.write("work/staged.txt", "staged line\n");
+    git("add", "staged.txt");
+    await code.run("Git: Refresh");
+    await code.run("lashd: Write Commit Message");
+    await code.page.locator('.activitybar .action-label[aria-label^="Source Control"]').click({ force: true }); // its badge covers it
+    await code.page.locator(".scm-editor .view-line", { hasText: "readme: add a line" }).waitFor();
+    assert.equal((await code.page.locator(".scm-editor .view-line").allInnerTexts()).join("").replaceAll("\u00a0", " "), "readme: add a line");
+    await code.view();
   });
 });

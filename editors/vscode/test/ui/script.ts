@@ -4,6 +4,8 @@ export const story = "Once upon a time, a small daemon promised that everything 
 export const script = {
   models: ["demo"],
   turns: [
+    { match: { lastUserContains: "+staged line" }, replies: [{ text: "```\nreadme: add a line\n```" }] },
+    { match: { lastUserContains: "Request: say it loudly\n\n<selection>a workspace</selection>" }, replies: [{ text: "A WORKSPACE" }] },
     { match: { lastUserContains: "story" }, replies: [{ text: story, chunkSize: 3, delayMs: 60 }] },
     {
       match: { lastUserContains: "write" },

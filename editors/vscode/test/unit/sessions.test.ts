@@ -61,7 +61,7 @@ describe("issue/6-1 the list of sessions", () => {
   it("part/13 lists the sessions of the same folder that people used last", () => {
     const used = (id: string, updatedAtMs: number, more: Partial<Session> = {}): [string, Session] => [id, make(id, { title: id, updatedAtMs, turnIndex: 1, ...more })];
     const all: SessionList = new Map([used("this", 9), used("old", 1), used("new", 60_000), used("away", 8, { cwd: "/else" }), used("gone", 7, { archived: true }), used("empty", 6, { turnIndex: 0 }), used("child", 5, { relation: { kind: "child", parent: "old" } })]);
-    assert.deepEqual(recentSessions(all, "this", 120_000), [{ sessionId: "new", title: "new", age: "1 min" }, { sessionId: "old", title: "old", age: "1 min" }]);
+    assert.deepEqual(recentSessions(all, "this", 120_000), [{ sessionId: "new", title: "new", age: "1 min" }, { sessionId: "old", title: "old", age: "2 min" }]);
   });
 
   it("part/13 knows when a turn has ended", () => {
