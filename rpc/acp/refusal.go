@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,6 +19,10 @@ import (
 type retries struct {
 	ref
 	view *view // used only on the session's goroutine
+	// offered has the turns and arguments of calls that had an offer: the result of a
+	// call that started a background command and the end of its task may both have the
+	// refusal. Used only on the session's goroutine.
+	offered map[string]bool
 
 	mu       sync.Mutex
 	withdraw context.CancelFunc // withdraws the open offer; nil: there was none
@@ -55,16 +60,48 @@ func retriesOf(r *protocol.SandboxRefusal) (all []retry) {
 // completed offers to run a completed call again, if the sandbox refused something to
 // it. It does not wait for the answer. Only the session's goroutine calls it.
 func (o *retries) completed(ctx context.Context, item *protocol.Item) {
-	if item.Output == nil {
+	if item.Output != nil {
+		o.offer(ctx, item.TurnID, callID(item.TurnID, item.CallID), item.Tool, item.Output.Refusal)
+	}
+}
+
+// taskEnded offers to run a background command again, or the newest refused call of
+// a subagent that worked in the session's directory: the agent of this session reads
+// the result. Only the session's goroutine calls it.
+func (o *retries) taskEnded(ctx context.Context, t *protocol.Task) {
+	if t.Outcome != nil {
+		o.offer(ctx, t.Origin.TurnID, sdk.ToolCallId(t.ID), "start_command", t.Outcome.Refusal)
+	}
+	child := t.Spec.Subagent
+	if child == nil {
 		return
 	}
-	refusal := item.Output.Refusal
+	var r protocol.SessionReadResult
+	err := o.daemon.call(ctx, "session/read", protocol.SessionReadParams{SessionID: child.SessionID}, &r)
+	if err != nil || r.Session.Cwd != o.view.cwd { // the session may be deleted
+		return
+	}
+	for _, item := range slices.Backward(r.Data) {
+		if item.TurnID == child.TurnID && item.Output != nil && len(retriesOf(item.Output.Refusal)) > 0 {
+			o.completed(ctx, &item)
+			return
+		}
+	}
+}
+
+// offer offers to run a call again. tool is the tool that was called.
+func (o *retries) offer(ctx context.Context, turn protocol.TurnID, id sdk.ToolCallId, tool string, refusal *protocol.SandboxRefusal) {
 	all := retriesOf(refusal)
 	if len(all) == 0 {
 		return
 	}
-	tool := cmp.Or(refusal.Tool, item.Tool)
-	u := o.view.newCall(callID(item.TurnID, item.CallID)+"/again", tool, all[0].args, true)
+	key := string(turn) + "\n" + string(all[0].args)
+	if o.offered[key] {
+		return
+	}
+	o.offered[key] = true
+	tool = cmp.Or(refusal.Tool, tool)
+	u := o.view.newCall(id+"/again", tool, all[0].args, true)
 	u.Title, u.Content = "Run again? "+u.Title, textContent(refusal.What)
 	o.send(ctx, u)
 	asking, withdraw := context.WithCancel(ctx)

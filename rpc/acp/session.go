@@ -62,7 +62,7 @@ func (a *agent) prepare(id protocol.SessionID, cwd string, b additions) *session
 		calls: editorCalls{ref: r, view: v, cwd: cwd,
 			running: map[sdk.ToolCallId]context.CancelFunc{}, terminals: map[sdk.ToolCallId]string{}},
 	}
-	s.retries = retries{ref: r, view: v}
+	s.retries = retries{ref: r, view: v, offered: map[string]bool{}}
 	s.questions = questions{ref: r, view: v, prompts: &s.prompts, asked: map[protocol.DecisionID]context.CancelFunc{}}
 	return s
 }
@@ -292,6 +292,8 @@ func (s *session) event(ctx context.Context, ev *protocol.Event) {
 	switch ev.Type {
 	case protocol.EventItemCompleted:
 		s.retries.completed(ctx, ev.Item)
+	case protocol.EventTaskCompleted:
+		s.retries.taskEnded(ctx, ev.Task)
 	case protocol.EventTurnCompleted:
 		s.prompts.settle(ev)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,49 +13,113 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// refusedCall is the newest call of a turn to which the sandbox refused something,
-// and which can run again.
+// refusedCall is a call to which the sandbox refused something, and which can run
+// again.
 type refusedCall struct {
 	tool string
 	args json.RawMessage // of the call with as little more as possible
 	how  string          // what it then reaches
 }
 
-// refusedIn returns the call of an item that can run again; nil: none.
-func refusedIn(item *protocol.Item) *refusedCall {
-	if item.Output == nil || item.Output.Refusal == nil {
-		return nil
-	}
-	switch r := item.Output.Refusal; {
-	case r.WithHosts != nil:
-		return &refusedCall{cmp.Or(r.Tool, item.Tool), r.WithHosts.Retry, "with " + strings.Join(r.WithHosts.Hosts, ", ")}
-	case len(r.Retry) > 0:
-		return &refusedCall{cmp.Or(r.Tool, item.Tool), r.Retry, "outside the sandbox"}
-	}
-	return nil
+// refusedCalls are the refused calls of a turn that a person has not been asked about.
+type refusedCalls struct {
+	calls  []refusedCall
+	agents []*protocol.TaskChild // subagents whose calls are not among them yet
 }
 
-// repeated asks the person at the terminal, after the turn, whether its refused call
-// should run once more. It reports whether the call ran: the agent then reads the
-// result in a turn of its own, which becomes the turn to follow.
+// add adds the call of a refusal, unless it cannot run again or is there already.
+// tool is the tool that was called.
+func (c *refusedCalls) add(tool string, r *protocol.SandboxRefusal) {
+	if r == nil || r.WithHosts == nil && len(r.Retry) == 0 {
+		return
+	}
+	call := refusedCall{cmp.Or(r.Tool, tool), r.Retry, "outside the sandbox"}
+	if r.WithHosts != nil {
+		call.args, call.how = r.WithHosts.Retry, "with "+strings.Join(r.WithHosts.Hosts, ", ")
+	}
+	if !slices.ContainsFunc(c.calls, func(known refusedCall) bool { return known.tool == call.tool && bytes.Equal(known.args, call.args) }) {
+		c.calls = append(c.calls, call)
+	}
+}
+
+// item adds the call of an item.
+func (c *refusedCalls) item(item *protocol.Item) {
+	if item.Output != nil {
+		c.add(item.Tool, item.Output.Refusal)
+	}
+}
+
+// task adds a background command, or the calls of a subagent, when it ends.
+func (c *refusedCalls) task(t *protocol.Task) {
+	if t.Outcome != nil {
+		c.add("start_command", t.Outcome.Refusal)
+	}
+	if t.Spec.Subagent != nil {
+		c.agents = append(c.agents, t.Spec.Subagent)
+	}
+}
+
+// take removes the first refused call and returns it; nil if there is none left.
+func (c *refusedCalls) take() *refusedCall {
+	if len(c.calls) == 0 {
+		return nil
+	}
+	first := c.calls[0]
+	c.calls = c.calls[1:]
+	return &first
+}
+
+// readAgents adds the refused calls of subagents that worked in the session's
+// directory. Those of a subagent whose session was deleted are lost.
+func (t *turnRun) readAgents(ctx context.Context) {
+	for _, child := range t.refused.agents {
+		var r protocol.SessionReadResult
+		if err := t.call(ctx, "session/read", protocol.SessionReadParams{SessionID: child.SessionID}, &r); err != nil || r.Session.Cwd != t.about.Cwd {
+			continue
+		}
+		for _, item := range r.Data {
+			if item.TurnID == child.TurnID {
+				t.refused.item(&item)
+			}
+		}
+	}
+	t.refused.agents = nil
+}
+
+// repeated asks the person at the terminal, after the turn, whether its refused calls
+// should run once more, one after the other. It reports whether a call ran: the agent
+// then reads the result in a turn of its own, which becomes the turn to follow.
 func (t *turnRun) repeated(ctx context.Context) (bool, error) {
-	c := t.refused
-	t.refused = nil
-	if c == nil || !t.asker.person || t.stopped || ctx.Err() != nil {
+	if !t.asker.person || t.stopped || ctx.Err() != nil {
 		return false, nil
 	}
-	t.view.question("  Run it once " + console.OneLine(c.how, 200) + "? " + console.OneLine(termtext.Args(c.args), 200) + "\n[y/N]> ")
-	if !t.asker.agrees(ctx) {
-		return false, nil
+	t.readAgents(ctx)
+	for {
+		c := t.refused.take()
+		if c == nil {
+			return false, nil
+		}
+		t.view.question("  Run it once " + console.OneLine(c.how, 200) + "? " + console.OneLine(termtext.Args(c.args), 200) + "\n[y/N]> ")
+		if t.asker.agrees(ctx) {
+			err := t.repeat(ctx, c)
+			return err == nil, err
+		}
+		if ctx.Err() != nil {
+			return false, nil
+		}
 	}
+}
+
+// repeat runs a refused call once more.
+func (t *turnRun) repeat(ctx context.Context, c *refusedCall) error {
 	var ran protocol.ToolCallResult
 	p := protocol.ToolCallParams{Mutation: protocol.Mutation{IdempotencyKey: string(protocol.NewInputID())}, SessionID: t.session, Name: c.tool, Args: c.args, Tell: true}
 	if err := t.call(ctx, "tool/call", p, &ran); err != nil {
-		return false, err
+		return err
 	}
 	t.view.note(outcomeLine(&protocol.Item{Tool: c.tool, Output: &ran.Output, DurationMs: ran.DurationMs}))
 	t.ran, t.over = ran.CallID, false
-	return true, nil
+	return nil
 }
 
 // agrees reads the answer to a question that only yes agrees to.

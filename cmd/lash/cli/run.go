@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,8 +183,8 @@ type turnRun struct {
 	about   protocol.Session // the session when it was attached
 	stopped bool             // the user has interrupted the turn
 	over    bool             // the end of the turn has been shown
-	refused *refusedCall     // nil: there was none
-	ran     protocol.CallID  // a repeated call whose turn has not begun; "" if there is none
+	refused refusedCalls
+	ran     protocol.CallID // a repeated call whose turn has not begun; "" if there is none
 }
 
 // maxLosses is the number of lost connections after which lash run gives up. The
@@ -295,7 +294,9 @@ func (t *turnRun) show(ctx context.Context) bool {
 		t.view.event(raw, ev)
 		switch ev.Type {
 		case protocol.EventItemCompleted:
-			t.refused = cmp.Or(refusedIn(ev.Item), t.refused)
+			t.refused.item(ev.Item)
+		case protocol.EventTaskCompleted:
+			t.refused.task(ev.Task)
 		case protocol.EventDecisionOpened:
 			t.asker.opened(ctx, t, ev.Decision)
 		case protocol.EventDecisionResolved:

@@ -31,7 +31,10 @@ func (c *pty) talk(p *place, steps [][2]string, args ...string) int {
 // TestRunOnceMoreOnATerminal has the sandbox refuse something to a call, and answers the offer to run it again.
 func TestRunOnceMoreOnATerminal(t *testing.T) {
 	const offer = "Run it once outside the sandbox?"
-	p := newSandboxedPlace(t, map[string]string{"plant": `{"name": "shell", "args": {"command": "echo made-it > .vscode/made && cat .vscode/made"}}`})
+	p := newSandboxedPlace(t, map[string]string{
+		"plant":    `{"name": "shell", "args": {"command": "echo made-it > .vscode/made && cat .vscode/made"}}`,
+		"two more": `{"name": "shell", "args": {"command": "echo x > .vscode/one"}}, {"name": "shell", "args": {"command": "echo x > .vscode/two"}}`,
+	})
 	if err := os.Mkdir(filepath.Join(p.work, ".vscode"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +53,16 @@ func TestRunOnceMoreOnATerminal(t *testing.T) {
 			}
 		})
 	}
+	t.Run("issue/20-2 lash run offers each refused call of a turn", func(t *testing.T) {
+		c := newPTY(t)
+		if code := c.talk(p, [][2]string{{offer, "n\ny\n"}}, "run", "two more"); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		one, two := made(t, filepath.Join(p.work, ".vscode", "one")), made(t, filepath.Join(p.work, ".vscode", "two"))
+		if one == two || strings.Count(c.text(), offer) != 2 {
+			t.Errorf("one ran: %v, two: %v; want the second that is offered, in either order; the terminal shows %q", one, two, c.text())
+		}
+	})
 	t.Run("issue/20-2 without a terminal lash run offers nothing", func(t *testing.T) {
 		if r := p.run("run", "plant it"); r.code != 0 || strings.Contains(r.err, offer) || made(t, planted) {
 			t.Errorf("%+v", r)
