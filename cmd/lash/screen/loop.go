@@ -41,6 +41,8 @@ const (
 	// reportTime is the longest wait for the report of the terminal at which width it has painted a frame,
 	// before the next one that moves the live area.
 	reportTime = 2 * time.Second
+	// checkPause is the time between two questions for the width of the terminal.
+	checkPause = 50 * time.Millisecond
 )
 
 // Run shows a program on the terminal of in and out until it quits or ctx is done.
@@ -99,6 +101,7 @@ type loop struct {
 
 	width, height int       // of the terminal, when wait looked last
 	resized       time.Time // when wait saw that they had changed
+	checked       time.Time // when the terminal was asked for its width last
 }
 
 // The messages of the loop besides those of its model.
@@ -170,6 +173,9 @@ func (l *loop) frame() tea.Cmd {
 	l.model.Draw(l.screen)
 	wait := l.wait()
 	if wait <= 0 {
+		wait = l.checkWait()
+	}
+	if wait <= 0 {
 		l.paint()
 		return nil
 	}
@@ -185,7 +191,7 @@ func (l *loop) frame() tea.Cmd {
 // for its size.
 func (l *loop) wait() time.Duration {
 	if w, h := l.terminal.size(); w != l.width || h != l.height {
-		l.width, l.height, l.resized = w, h, time.Now()
+		l.width, l.height, l.resized, l.screen.checked = w, h, time.Now(), 0
 	}
 	wait, moves := settleTime-time.Since(l.resized), l.screen.moves()
 	if moves {
@@ -210,6 +216,25 @@ func (l *loop) reportWait() time.Duration {
 		l.screen.unanswered()
 	}
 	return wait
+}
+
+// checkWait returns the time to wait until the terminal has the width that the process knows, and asks it for its width.
+func (l *loop) checkWait() time.Duration {
+	s, since := l.screen, time.Since(l.checked)
+	switch {
+	case !s.unsure() || time.Since(l.resized) > settleTime+2*reportTime: // it reports something else
+		return 0
+	case s.checking && since < reportTime:
+		return reportTime - since
+	case s.checking:
+		s.unanswered()
+		return 0
+	case since < checkPause:
+		return checkPause - since
+	}
+	s.check()
+	l.checked = time.Now()
+	return reportTime
 }
 
 // paint paints what was drawn. A terminal that cannot be written to is gone; the signal that then

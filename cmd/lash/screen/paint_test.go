@@ -110,3 +110,32 @@ func TestRowsOfALiveAreaInXtermJs(t *testing.T) {
 		t.Errorf("issue/21-2 after it became narrower, it does not go up two rows: %q", out.String())
 	}
 }
+
+func TestAFrameWaitsUntilTheTerminalHasTheWidth(t *testing.T) {
+	var out strings.Builder
+	s := New(&out, colorprofile.ANSI, []string{"TMUX=x"})
+	s.Resize(20, 10)
+	s.Live([]string{"123456789 123456789 ", "› "}, 2, 1)
+	if err := s.Paint(); err != nil || s.unsure() {
+		t.Fatalf("issue/21-2 it asks for the width without a resize (%v)", err)
+	}
+	s.painted(20)
+	s.Resize(10, 10)
+	for _, width := range []int{20, 10} { // tmux has not yet told of the second size
+		out.Reset()
+		if !s.unsure() {
+			t.Errorf("issue/21-2 it is sure before the terminal says %d", width)
+		}
+		if s.check(); out.String() != "\x1b[999C\x1b[6n\r\x1b[2C" {
+			t.Errorf("issue/21-2 it asks for the width with %q", out.String())
+		}
+		s.painted(width)
+	}
+	out.Reset()
+	if s.unsure() {
+		t.Error("issue/21-2 it is not sure of the width that the terminal says")
+	}
+	if s.Paint(); !strings.Contains(out.String(), "\r\x1b[2A\x1b[C\x1b[J") {
+		t.Errorf("issue/21-2 the frame is %q", out.String())
+	}
+}

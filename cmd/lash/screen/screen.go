@@ -42,6 +42,8 @@ type Screen struct {
 	drawn    bool     // shown is on the terminal
 	asked    bool     // the terminal will report the width at which it has painted shown
 	due      int      // the reports that will come, also those of earlier frames
+	checking bool     // the terminal will report its width before the next frame
+	checked  int      // the width that it reported so; 0: none since the last frame or resize
 }
 
 // area is a live area: its lines, none wider than width, and the cursor's column
@@ -122,7 +124,7 @@ func (s *Screen) Paint() error {
 		frame = ansi.SetModeSynchronizedOutput + ansi.ResetModeTextCursorEnable + frame + cursor + ansi.ResetModeSynchronizedOutput
 	}
 	frame += s.raw
-	s.raw, s.shown, s.drawn = "", next, true
+	s.raw, s.shown, s.drawn, s.checked = "", next, true, 0
 	for part := range parts(frame) {
 		if _, err := io.WriteString(s.out, part); err != nil {
 			return err
@@ -185,7 +187,9 @@ func (s *Screen) Clear() error {
 
 // Forget makes the next Paint start where the cursor is, and leave everything
 // above as it is. It is for a terminal that another program has used.
-func (s *Screen) Forget() { s.shown, s.drawn, s.asked, s.due = area{}, false, false, 0 }
+func (s *Screen) Forget() {
+	s.shown, s.drawn, s.asked, s.checking, s.due = area{}, false, false, false, 0
+}
 
 // fitted returns the next live area as it fits the terminal: with lines cut, in
 // the colors of the terminal, and without the first lines if there are more than
@@ -266,7 +270,11 @@ func (s *Screen) askWidth(next area) string {
 // for which it was made, the terminal was resized while the frame was on its way, and has cut the lines.
 func (s *Screen) painted(width int) {
 	s.due = max(s.due-1, 0)
-	if !s.asked || s.due > 0 {
+	if !s.asked && !s.checking || s.due > 0 {
+		return
+	}
+	if s.checking {
+		s.checking, s.checked = false, width
 		return
 	}
 	s.asked = false
@@ -279,8 +287,21 @@ func (s *Screen) painted(width int) {
 	}
 }
 
+// unsure reports whether the next frame goes up rows that the terminal has wrapped, without knowing that it has the width that the process
+// knows. tmux tells the process a new size up to 250 ms late.
+func (s *Screen) unsure() bool {
+	wraps := s.drawn && !s.shown.home && !s.shown.joins && !s.shown.full && !s.kind.cuts
+	return wraps && s.kind.reports && s.width != s.shown.width && s.checked != s.width
+}
+
+// check makes the terminal report its width.
+func (s *Screen) check() {
+	s.checking, s.due = true, s.due+1
+	_, _ = io.WriteString(s.out, ansi.CursorForward(999)+ansi.RequestCursorPositionReport+"\r"+right(min(s.shown.x, s.width-1)))
+}
+
 // unanswered says that the terminal does not report its width.
-func (s *Screen) unanswered() { s.asked, s.kind.reports = false, false }
+func (s *Screen) unanswered() { s.asked, s.checking, s.kind.reports = false, false, false }
 
 // patch returns a frame that writes the lines of next that differ from a, which
 // has as many.
