@@ -13,7 +13,7 @@ func decidedText(d *protocol.CallDecision) string {
 	why := termtext.OneLine(d.Why.Text, 400)
 	switch {
 	case d.By == "deadline":
-		return map[protocol.ApprovalMode]string{protocol.ApproveAllow: "Allowed", protocol.ApproveDeny: "Denied"}[d.Mode] + ", because nobody answered in time. Reason for the question: " + why
+		return map[protocol.ApprovalMode]string{protocol.ApproveAllow: "Allowed", protocol.ApproveDeny: "Denied"}[d.Mode] + ", because no answer came in time. Reason for the question: " + why
 	case d.Choice != "":
 		return answeredText(d) + " Reason for the question: " + why
 	case d.Mode == protocol.ApproveDeny:

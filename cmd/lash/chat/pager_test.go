@@ -56,7 +56,7 @@ func TestDecisionOfAnUnfoldedCall(t *testing.T) {
 		"A person allowed it once. Reason for the question: It runs in the sandbox.":                {Mode: protocol.ApproveAllow, Why: why, Choice: protocol.ChooseAllowOnce, By: "cli_a"},
 		"A person always allows it. Reason for the question: It runs in the sandbox.":               {Mode: protocol.ApproveAllow, Why: why, Choice: protocol.ChooseAllowAlways, By: "cli_a"},
 		"A person denied it. Reason for the question: It runs in the sandbox.":                      {Mode: protocol.ApproveDeny, Why: why, Choice: protocol.ChooseReject, By: "cli_a"},
-		"Denied, because nobody answered in time. Reason for the question: It runs in the sandbox.": {Mode: protocol.ApproveDeny, Why: why, Choice: protocol.ChooseReject, By: "deadline"},
+		"Denied, because no answer came in time. Reason for the question: It runs in the sandbox.": {Mode: protocol.ApproveDeny, Why: why, Choice: protocol.ChooseReject, By: "deadline"},
 	} {
 		item := callItem("shell", `{"command":"ls"}`, &protocol.ToolOutput{Text: "a\nb\n"}, 3)
 		item.Decision = d

@@ -10,7 +10,7 @@ const answered: Partial<Record<DecisionChoice, string>> = {
 export function decidedText({ mode, why, choice, by }: CallDecision): string {
   const verdict = mode === "deny" ? "Denied" : "Allowed";
   if (by === "deadline") {
-    return `${verdict}, because nobody answered in time. Reason for the question: ${why.text}`;
+    return `${verdict}, because no answer came in time. Reason for the question: ${why.text}`;
   }
   if (choice !== undefined) {
     return `${mode === "deny" ? "A person denied it." : (answered[choice] ?? "A person allowed it once.")} Reason for the question: ${why.text}`;
