@@ -6,8 +6,8 @@
 // The scrollback stays exact if the terminal keeps its size between a frame and the next
 // one. A frame that is on its way while the terminal is resized was made for another
 // width: the rows that it goes up to replace the live area may be wrong then. Run therefore
-// paints nothing for a moment after a resize. A frame after a live area without a cursor goes
-// up no rows, and is exact at any moment (see Live).
+// paints nothing for a moment after a resize, and then asks the terminal for its width. A frame after
+// a live area without a cursor goes up no rows, and is exact at any moment (see Live).
 //
 // Run connects a program to the keyboard and to the signals of the terminal, and
 // restores the terminal in every case.

@@ -203,8 +203,8 @@ func TestScrollbackIsExact(t *testing.T) {
 }
 
 // TestScrollbackWhileResizing streams random answers while a person types and resizes
-// the terminal at any moment. xterm.js keeps each line exactly once. In tmux, a frame that is on its way then can damage lines,
-// if the user was typing: it was made for another width.
+// the terminal at any moment. xterm.js keeps each line exactly once. In tmux, a frame that is on its way then can damage lines
+// if the cursor did not rest: it was made for another width.
 func TestScrollbackWhileResizing(t *testing.T) {
 	runs, most := 5, map[string]int{"tmux": 1, "xterm": 0}
 	if os.Getenv("LASHD_LONG") != "" {
