@@ -43,7 +43,7 @@ type BuildContext struct {
 	Authority  protocol.Authority // granted to the session when it was created
 	Options    json.RawMessage    // of this plugin, from the session's configuration
 	Extensions Extensions         // of all factories; set by the host
-	// Sandbox is the mode of the session's commands. If it becomes readOnly, or is no longer, the session opens its plugins anew.
+	// Sandbox is the mode of the session's commands. If it becomes readOnly, or is no longer, the session opens its plugins again.
 	Sandbox  protocol.SandboxMode
 	Cwd      string // the workspace: an absolute path, checked by the caller
 	StateDir string // where lashd keeps its own files; plugins must not touch it
