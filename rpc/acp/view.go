@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strconv"
 
@@ -199,6 +200,9 @@ func (v *view) completed(item *protocol.Item) []update {
 func (v *view) other(item *protocol.Item) []update {
 	switch item.Kind {
 	case protocol.ItemUserMessage:
+		if title, n, ok := item.CommandText(); ok {
+			return thought(fmt.Sprintf("%s (%d lines)\n", title, n))
+		}
 		if item.Origin != nil && v.shownInputs[item.Origin.InputID] {
 			return nil
 		}

@@ -1,5 +1,7 @@
 package protocol
 
+import "strings"
+
 // CommandKind says what a slash command is.
 type CommandKind string
 
@@ -26,6 +28,16 @@ type CommandListResult struct {
 type CommandCall struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments,omitempty"` // the rest of the line
+}
+
+// CommandText returns the first line of the text that a slash command added to the conversation, and the number of its lines. ok is false
+// for all other items. Clients show this line in place of the text, which the person did not write.
+func (i *Item) CommandText() (title string, lines int, ok bool) {
+	if i.Kind != ItemUserMessage || i.Origin == nil || i.Origin.Plugin != CommandsID {
+		return "", 0, false
+	}
+	title, _, _ = strings.Cut(i.Text, "\n")
+	return strings.Trim(title, "[]"), strings.Count(i.Text, "\n"), true
 }
 
 // CommandsID is the id of the plugin that runs slash commands, and of its query that lists them.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	sdk "github.com/coder/acp-go-sdk"
+
 	"lashd/engine/sandbox"
 	"lashd/rpc/protocol"
 	"lashd/test/fakemodel"
@@ -89,6 +91,28 @@ func TestClaudePlugins(t *testing.T) {
 		w.lash("run", "/etc/hosts is a file")
 		if got := w.bodies()[1]; strings.Contains(got, "The text of the command") {
 			t.Errorf("a path became a command: %s", got)
+		}
+	})
+	t.Run("part13/5 an editor offers commands of plugins, and runs them as prompts", func(t *testing.T) {
+		w := newWorld(t, "ask", step(says("Done.")))
+		defer w.shutdown()
+		w.claudePlugin("review-tools")
+		e := w.editor(sdk.ClientCapabilities{})
+		e.open(w.work)
+		e.until("the commands are offered", func() bool {
+			return slices.ContainsFunc(e.updates, func(u sdk.SessionUpdate) bool {
+				return u.AvailableCommandsUpdate != nil && slices.ContainsFunc(u.AvailableCommandsUpdate.AvailableCommands, func(c sdk.AvailableCommand) bool {
+					return c.Name == "review-tools:review-pr" && c.Input.Unstructured.Hint == "[pr-number] [priority]"
+				})
+			})
+		})
+		e.says("/review-tools:review-pr 7 low")
+		contains(t, w.bodies()[0], `"/review-tools:review-pr 7 low"`, "Review pull request #7 with priority low.")
+		if strings.Contains(e.story(), "Review pull request") || !strings.Contains(e.story(), "The text of the command /review-tools:review-pr of review-tools (") {
+			t.Errorf("the editor shows the whole text of the command:\n%s", e.story())
+		}
+		if !e.shown("agent: Done.") {
+			t.Errorf("the editor shows\n%s", e.story())
 		}
 	})
 	t.Run("part13/5 skills are offered by description, read when needed, and their scripts run in the sandbox", func(t *testing.T) {

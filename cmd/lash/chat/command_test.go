@@ -140,3 +140,16 @@ func TestFilesAreCounted(t *testing.T) {
 		}
 	}
 }
+
+func TestTextOfACommand(t *testing.T) {
+	t.Run("part13/5 the chat shows a line in place of the text of a command", func(t *testing.T) {
+		e := entry{item: &protocol.Item{Kind: protocol.ItemUserMessage, Text: "[The text of the skill /notes of home]\nBase directory\n\nWrite.", Origin: &protocol.Origin{Kind: protocol.OriginPlugin, Plugin: protocol.CommandsID}}}
+		if got := ansi.Strip(e.shown(markdown.Style{Width: 80})); got != "· The text of the skill /notes of home (3 lines)" {
+			t.Errorf("it shows %q", got)
+		}
+		e.item.Origin.Plugin = "other"
+		if got := ansi.Strip(e.shown(markdown.Style{Width: 80})); !strings.Contains(got, "Write.") {
+			t.Errorf("the message of another plugin shows %q", got)
+		}
+	})
+}

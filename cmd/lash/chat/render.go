@@ -32,6 +32,9 @@ func (e entry) shown(style markdown.Style) string {
 	if e.item == nil {
 		return noteLines(e.note, width)
 	}
+	if title, n, ok := e.item.CommandText(); ok {
+		return noteLines(fmt.Sprintf("%s (%d lines)", title, n), width)
+	}
 	switch e.item.Kind {
 	case protocol.ItemUserMessage:
 		return each(mine, "› "+hang(termtext.Printable(e.item.Text)))

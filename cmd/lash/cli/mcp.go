@@ -187,7 +187,7 @@ type mcpListCommand struct{ console.InJSON }
 
 // Help is shown by --help.
 func (mcpListCommand) Help() string {
-	return `Lists the servers that lash mcp add has added. Those of other plugins and of a workspace are in lash plugin read NAME. The log of all of your
+	return `Lists the servers that lash mcp add has added. Those of other plugins and of a workspace are in lash plugin show NAME. The log of all of your
 servers is in lash plugin logs mcp.`
 }
 
