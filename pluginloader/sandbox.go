@@ -10,6 +10,7 @@ import (
 	"lashd/engine/proc"
 	"lashd/engine/sandbox"
 	"lashd/pluginloader/child"
+	"lashd/pluginloader/layout"
 	"lashd/pluginloader/manifest"
 	"lashd/rpc/protocol"
 )
@@ -107,7 +108,10 @@ func runsTools(m *manifest.Plugin) bool {
 func (l *Loader) Condition() (state string, roots []protocol.PluginRoot, unhealthyPlugins []protocol.PluginInfo) {
 	state = string(cmp.Or(l.config.Sandbox, SandboxOn)) + ": " + proc.Describe() + "; commands: " + commands()
 	for _, r := range l.watcher.Status() {
-		roots = append(roots, protocol.PluginRoot{Dir: r.Root, Watch: string(r.Mode), Reason: r.Reason})
+		root := protocol.PluginRoot{Dir: layout.Shown(r.Root), Watch: string(r.Mode), Reason: r.Reason}
+		if !slices.Contains(roots, root) {
+			roots = append(roots, root)
+		}
 	}
 	for i, s := range l.sets() {
 		all := l.entries(s)

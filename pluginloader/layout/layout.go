@@ -62,7 +62,7 @@ type Unserved struct {
 // unservedPrompt are the known fields of skills and commands that lashd does not use.
 var unservedPrompt = []Unserved{
 	{"agent", "the text runs in the session itself"},
-	{"allowed-tools", "it allows nothing: lashd decides about each call by its own rules and mode"},
+	{"allowed-tools", "lashd decides about each call by its own rules and mode"},
 	{"context", "the text runs in the session itself"},
 	{"disallowed-tools", "the session keeps its tools"},
 	{"effort", "the session keeps its effort"},

@@ -104,6 +104,16 @@ func TestExpand(t *testing.T) {
 	}
 }
 
+func TestShownDirectories(t *testing.T) {
+	for path, want := range map[string]string{
+		"/h/.claude/skills": "/h/.claude", "/w/.agents/commands": "/w/.agents", "/w/.claude/settings.local.json": "/w/.claude", "/w/.mcp.json": "/w/.mcp.json", "/w/.agents/plugins": "/w/.agents/plugins",
+	} {
+		if got := layout.Shown(path); got != want {
+			t.Errorf("%s is shown as %s, want %s", path, got, want)
+		}
+	}
+}
+
 func TestCommandsInTexts(t *testing.T) {
 	got := layout.Commands("a !`git diff` b\n!`git log`\nX!`no`\n```!\nls\npwd\n```\n!`git diff`\n`!x`")
 	if d := cmp.Diff([]string{"git diff", "git log", "ls\npwd"}, got); d != "" {

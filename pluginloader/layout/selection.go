@@ -2,6 +2,7 @@ package layout
 
 import (
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -53,6 +54,16 @@ func (s Selection) Children(dir string) (names []string, ok bool) {
 
 // Dirs returns the directories in which markdown files may be, without their last part.
 func Dirs() []string { return []string{path.Dir(Settings), ".agents"} }
+
+// Shown returns the directory that stands for a part of a layout in lists for people: .claude or .agents. Other paths stay.
+func Shown(path string) string {
+	for _, part := range Project() {
+		if part != Servers && strings.HasSuffix(filepath.ToSlash(path), "/"+part) {
+			return filepath.Dir(path)
+		}
+	}
+	return path
+}
 
 // About describes a layout.
 func About(name string) string {

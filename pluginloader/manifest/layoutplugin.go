@@ -17,6 +17,16 @@ func (l *loading) isLayout(name string) bool {
 	return !slices.ContainsFunc(append(Manifests(), hooksPath, "skills", "commands", "agents"), l.exists)
 }
 
+// LoadAny is Load, except that a directory without a plugin of its own may have the layout of a workspace. `lash plugin check` calls it.
+func LoadAny(root *os.Root) (*Plugin, error) {
+	l := newLoading(root)
+	own := append(Manifests(), hooksPath, "skills", "commands", "agents")
+	if !slices.ContainsFunc(own, l.exists) && slices.ContainsFunc(layout.Dirs(), l.exists) {
+		return LoadLayout(root, layout.ProjectName)
+	}
+	return Load(root)
+}
+
 // LoadLayout reads the layout of other agents in the user's home directory or in a workspace as a plugin with that name. The error is a
 // Problems.
 func LoadLayout(root *os.Root, name string) (*Plugin, error) {

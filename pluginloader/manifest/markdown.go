@@ -94,7 +94,7 @@ func (l *loading) warnUnserved() {
 	for _, u := range slices.SortedFunc(maps.Keys(l.unserved), func(a, b layout.Unserved) int { return strings.Compare(a.Field, b.Field) }) {
 		files, more := l.unserved[u], ""
 		if n := len(files) - 1; n > 0 {
-			more = fmt.Sprintf(" (also in %d other files)", n)
+			more = fmt.Sprintf(" (also in %d more)", n)
 		}
 		l.found = append(l.found, Problem{File: files[0], Message: fmt.Sprintf("%q has no effect%s: %s", u.Field, more, u.Effect), Warning: true})
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,4 +68,30 @@ may request   graph
 	if r := p.want(0, "", "", "schema", "plugin"); !strings.Contains(r.out, `"title": "plugin.json"`) {
 		t.Errorf("the schema is %.200s", r.out)
 	}
+}
+
+func TestPluginCheckOfALayout(t *testing.T) {
+	t.Run("part13/5 plugin check names once what lashd does not support in a workspace", func(t *testing.T) {
+		p := newPlace(t)
+		dir := filepath.Join(p.work, "project")
+		for name, text := range map[string]string{
+			".claude/settings.json":      `{"model":"opus","permissions":{"allow":["Bash"],"deny":["Bash(git push:*)"]},"hooks":{"Notification":[{"hooks":[{"type":"command","command":"x"}]}]}}`,
+			".claude/skills/a/SKILL.md":  "---\nallowed-tools: Read\n---\nA",
+			".claude/skills/b/SKILL.md":  "---\nallowed-tools: Read\n---\nB",
+			".claude/agents/reviewer.md": "---\ndescription: Review\npermissionMode: plan\n---\nR",
+		} {
+			at := filepath.Join(dir, filepath.FromSlash(name))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := `.claude/settings.json:1:87: warning: lashd does not run hooks of the event "Notification"
+.claude/settings.json: warning: these have no effect in lashd: "model", "permissions.allow"
+.claude/skills/a/SKILL.md: warning: "allowed-tools" has no effect (also in 1 more): lashd decides about each call by its own rules and mode
+.claude/agents/reviewer.md: warning: "permissionMode" has no effect: it has the approval settings of the session that starts it
+`
+		if r := p.want(0, "", "", "plugin", "check", dir); !strings.HasPrefix(r.out, want) {
+			t.Errorf("got\n%s\nwant\n%s", r.out, want)
+		}
+	})
 }

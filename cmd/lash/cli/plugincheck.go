@@ -38,8 +38,9 @@ type pluginCheckCommand struct {
 
 // Help is shown by --help.
 func (pluginCheckCommand) Help() string {
-	return `Checks plugin.json, hooks/hooks.json and .mcp.json. It needs no daemon and runs nothing. Errors and warnings have file,
-line and column.
+	return `Checks plugin.json, hooks/hooks.json and .mcp.json, skills, commands and agents. It needs no daemon and runs nothing. Errors and
+warnings have file, line and column. A directory with .claude or .agents instead is checked as the files of a workspace. Warnings name
+once what lashd does not support.
 
 With --run, lashd starts the plugin's process without a sandbox. The process must complete the handshake, answer each declared
 hook in time, save and restore its state, and exit without leaving processes behind. Its stderr is shown.
@@ -67,7 +68,7 @@ func (c pluginCheckCommand) Run(ctx context.Context) error {
 		return fmt.Errorf("plugin check: %w", err)
 	}
 	defer root.Close()
-	p, err := manifest.Load(root)
+	p, err := manifest.LoadAny(root)
 	problems, wrong := errors.AsType[manifest.Problems](err)
 	if err != nil && !wrong {
 		return fmt.Errorf("plugin check: %w", err)
