@@ -126,6 +126,14 @@ describe("part/11 approvals in a real VS Code", function () {
     await code.page.getByText("lashd: added the rule: allow host x.test").first().waitFor();
     assert.ok(rules().includes("workspace allow x.test"), rules().join("\n"));
 
+    await code.run("lashd: Rules...");
+    await code.choose("Try a command");
+    await title("Try a command; nothing runs").waitFor();
+    await code.page.locator(".quick-input-widget:visible input.input").fill("touch tried");
+    await code.page.keyboard.press("Enter");
+    await code.page.getByText("lashd would run it.").first().waitFor();
+    assert.throws(() => readFileSync(join(code.work, "tried")));
+
     await code.say("fetch it");
     await code.chat.locator(".agentMessage", { hasText: "It was refused." }).waitFor();
     await code.shot("approval without host");
