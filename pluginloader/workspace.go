@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"lashd/internal/pathresolve"
 	"lashd/pluginloader/watch"
@@ -48,15 +49,21 @@ func upward(cwd string) []string {
 }
 
 // workspace returns the directory whose plugins sessions in cwd use: the nearest one with plugins,
-// from cwd up to the root of its git repository, or cwd itself. So sessions in a subdirectory have
-// the repository's plugins.
+// from cwd up to the root of its git repository, else the nearest one with a layout, or cwd itself. So sessions in a subdirectory have
+// the repository's plugins, and a layout there does not switch them off.
 func (l *Loader) workspace(cwd string) (string, error) {
 	cwd, err := workspaceOf(cwd)
 	if err != nil || cwd == "" {
 		return cwd, err
 	}
-	for _, dir := range upward(cwd) {
+	dirs := upward(cwd)
+	for _, dir := range dirs {
 		if l.holdsPlugins(dir) {
+			return dir, nil
+		}
+	}
+	for _, dir := range dirs {
+		if hasLayout(l, dir) {
 			return dir, nil
 		}
 	}
@@ -68,7 +75,7 @@ func (l *Loader) workspace(cwd string) (string, error) {
 func (l *Loader) holdsPlugins(dir string) bool {
 	l.mu.Lock()
 	w := l.workspaces[dir]
-	used := w != nil && len(w.listed) > 0
+	used := w != nil && slices.ContainsFunc(w.listed, func(e *entry) bool { return e.dir != w.layout })
 	l.mu.Unlock()
 	return used || l.hasPlugins(dir)
 }
@@ -76,9 +83,6 @@ func (l *Loader) holdsPlugins(dir string) bool {
 // hasPlugins reports whether a workspace may have plugins of its own. A directory of the user's
 // plugins does not belong to a workspace, even if it lies inside.
 func (l *Loader) hasPlugins(cwd string) bool {
-	if hasLayout(l, cwd) {
-		return true
-	}
 	info, err := os.Stat(rootOf(cwd))
 	if err != nil || !info.IsDir() {
 		return false
@@ -104,7 +108,7 @@ func (l *Loader) setOf(ctx context.Context, cwd string) (*set, error) {
 	l.mu.Lock()
 	w := l.workspaces[cwd]
 	l.mu.Unlock()
-	if w == nil && !l.hasPlugins(cwd) {
+	if w == nil && !l.hasPlugins(cwd) && !hasLayout(l, cwd) {
 		return l.user, nil
 	}
 	if w == nil {

@@ -348,6 +348,35 @@ func TestClaudeLayouts(t *testing.T) {
 			t.Errorf("other files of the workspace count: %+v", info)
 		}
 	})
+	t.Run("part13/5 a layout in a subdirectory does not switch off plugins of the repository", func(t *testing.T) {
+		w := newWorld(t, "ask")
+		w.file(filepath.Join(w.work, ".git", "HEAD"), "ref: refs/heads/main")
+		w.file(filepath.Join(w.work, ".agents", "plugins", "guard", "commands", "root.md"), "Root.")
+		w.file(filepath.Join(w.work, "sub", ".claude", "commands", "sub.md"), "Sub.")
+		d := w.serve()
+		defer d.stop()
+		p := w.dial("")
+		names := func(dir string) (all []string) {
+			for _, info := range ask[protocol.PluginListResult](p, "plugin/list", protocol.PluginListParams{Cwd: dir}).Data {
+				if info.Scope == protocol.ScopeWorkspace {
+					all = append(all, info.Name)
+				}
+			}
+			return all
+		}
+		if got := names(filepath.Join(w.work, "sub")); !slices.Equal(got, []string{"guard"}) {
+			t.Errorf("in the subdirectory there are the plugins %q", got)
+		}
+		if err := os.RemoveAll(filepath.Join(w.work, ".agents")); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the layout is listed", func() error {
+			if got := names(filepath.Join(w.work, "sub")); !slices.Equal(got, []string{"project"}) {
+				return errors.New(strings.Join(got, " "))
+			}
+			return nil
+		})
+	})
 	t.Run("part13/5 the layout in the home directory needs no trust, and follows changes", func(t *testing.T) {
 		w := newWorld(t, "ask", step(says("Done.")))
 		w.file(filepath.Join(w.user, ".claude", "commands", "mine.md"), "Mine: $ARGUMENTS")
