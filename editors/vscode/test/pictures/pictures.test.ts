@@ -93,7 +93,7 @@ describe("pictures", function () {
       }
     }
     await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: /why/ }).first().waitFor();
-    await code.page.getByRole("treeitem", { name: /^workspace/ }).locator(".monaco-tl-twistie").click();
+    await code.page.getByRole("treeitem", { name: /^Files/ }).locator(".monaco-tl-twistie").click();
     await pictures("plugins");
   });
 });

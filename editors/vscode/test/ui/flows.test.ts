@@ -158,7 +158,7 @@ describe("issue/6-1 a real VS Code", function () {
     const [sessions, tools] = ["Sessions", "Plugins and Tools"].map((title) => code.page.locator(`.pane-header[aria-label="${title} Section"]`));
     await tools?.click();
     await sessions?.click(); // make room for all plugins
-    const plugin = code.page.getByRole("treeitem", { name: /^workspace/ });
+    const plugin = code.page.getByRole("treeitem", { name: /^Files/ });
     await plugin.locator(".monaco-tl-twistie").click();
     await code.page.getByRole("treeitem", { name: /^patch/ }).getByRole("checkbox").click();
     await plugin.filter({ hasText: "6 of 7" }).waitFor();

@@ -35,7 +35,7 @@ describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", fun
     await code.newSession();
     await unfold("Snapshots");
     await say("hi", "Hello!");
-    await code.run("lashd: Take Snapshot");
+    await code.run("lashd: Take Snapshot...");
     await field().fill("before");
     await code.page.keyboard.press("Enter");
     await row(/^before/).waitFor();
@@ -78,15 +78,18 @@ describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", fun
     await code.newSession();
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
-    await code.run("lashd: Show Turn Trace");
+    await code.run("lashd: Show Turn Trace...");
     const line = (text: string) => code.page.locator(".monaco-editor .view-line", { hasText: text }).first();
     await line("question").waitFor();
     const [asked] = code.call<DecisionListResult>("decision/list", {}).data;
     code.call("decision/respond", { decisionId: asked?.decisionId, choice: "allowOnce", argsHash: asked?.argsHash });
-    for (const text of ["model call 1: scripted/scripted", "write started", "answered: allowOnce by", "write: completed", "turn ended: assistantMessage"]) {
+    for (const text of ["model call 1: scripted/scripted", "write started", "answered: allowOnce by", "write: completed"]) {
       await line(text).waitFor();
     }
-    await code.run("lashd: Save Trace as JSON Lines");
+    await line("question").click();
+    await code.page.keyboard.press("Control+End"); // only the visible lines are in the page
+    await line("turn ended: assistantMessage").waitFor();
+    await code.run("lashd: Save Trace as JSON Lines...");
     await field().waitFor();
     const file = join(code.work, "turn.jsonl");
     await field().fill(file);

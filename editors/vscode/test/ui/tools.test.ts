@@ -37,7 +37,7 @@ describe("issue/6-1 editor tools", function () {
   const allow = () => code.chat.getByRole("button", { name: "Allow once" }).click();
   const decide = (what: string) => code.page.locator(".notification-toast", { hasText: "Apply this edit" }).getByRole("button", { name: what, exact: true }).click();
   const open = async (file: string) => {
-    await code.run("Go to File");
+    await code.run("Go to File...");
     await code.page.locator(".quick-input-widget:visible input.input").fill(file);
     await code.choose(file);
     await code.page.locator(".tab.active", { hasText: file }).waitFor();
@@ -110,7 +110,7 @@ describe("issue/6-1 editor tools", function () {
   it("do not apply an edit after the turn was stopped", async () => {
     await ask("change it");
     await allow();
-    const preview = code.page.locator(".tab", { hasText: "proposed by an agent" });
+    const preview = code.page.locator(".tab", { hasText: "(proposed)" });
     await preview.waitFor();
     const [session] = code.call<SessionListResult>("session/list", { limit: 1 }).data;
     const [turn] = code.call<TurnListResult>("turn/list", { sessionId: session?.sessionId }).data;
