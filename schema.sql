@@ -267,8 +267,9 @@ CREATE TABLE blob_refs (
 CREATE INDEX blob_refs_by_digest ON blob_refs (digest);
 
 -- An approval rule that a person stored: in this workspace, calls of this tool with this subject
--- are allowed. The subject is the digest of the arguments, without those that may vary. Without
--- a tool, the subject is a rule as JSON, which may also ask or deny.
+-- are allowed. The subject is the digest of the arguments, without those that may vary, a space,
+-- and the arguments in a line for people. Without a tool, the subject is a rule as JSON, which may
+-- also ask or deny.
 CREATE TABLE approvals (
   cwd     TEXT NOT NULL,
   tool    TEXT NOT NULL,

@@ -3,8 +3,10 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -72,8 +74,8 @@ func TestDenialReasons(t *testing.T) {
 	must[*protocol.HeadResult](t)(d.Sessions.Configure(t.Context(), &protocol.SessionConfigureParams{SessionID: own, Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveDeny}}))
 	twice := must[*protocol.SessionNewResult](t)(d.host(t, own).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: allowing})).SessionID
 	strict := must[*protocol.SessionNewResult](t)(d.host(t, d.session(t)).Lifecycle.CreateSession(t.Context(), &protocol.SessionNewParams{Approval: denying})).SessionID
-	asked := "the session or plugin that requested"
-	for where, want := range map[protocol.SessionID]string{strict: "the approval settings of this session", id: "the approval settings of this session", own: "the approval settings of this session", lax: asked, twice: asked} {
+	asked, rule, mode := "The session or plugin that requested", "The rule `deny tool run` of the session decides.", "The approval mode `deny` of the session decides."
+	for where, want := range map[protocol.SessionID]string{strict: rule, id: rule, own: mode, lax: asked, twice: asked} {
 		if code, message := d.direct(t, where, ""); code != "denied" || !strings.Contains(message, want) {
 			t.Errorf("outside/29 the call came to %s %q, want %q", code, message, want)
 		}
@@ -253,4 +255,28 @@ func TestAnswersAboutPlaces(t *testing.T) {
 	d.asksAbout(t, "outside/29 the same place", id, d.begin(t, id, "run").TurnID)
 	lead(t, dir, "link", "b")
 	d.asksAbout(t, "outside/29 another place", id, d.begin(t, id, "run").TurnID, "run")
+}
+
+// TestAnswersAreListedWithTheirCall has a person allow two calls for the session and for the workspace. The lists of rules tell them apart.
+func TestAnswersAreListedWithTheirCall(t *testing.T) {
+	call := func(text string) scripted.Reply {
+		r := calls("run")
+		r.ToolCalls[0].Args = json.RawMessage(`{"command":"` + text + `"}`)
+		return r
+	}
+	turn := func(text string) scripted.Turn {
+		return scripted.Turn{Replies: []scripted.Reply{call(text), {Text: "done"}}}
+	}
+	model := scripted.New(&scripted.Script{Turns: []scripted.Turn{turn("make test"), turn("make all")}})
+	d := start(t, setup{model: model, tools: []tool.Provider{says("run", "ran")}, config: asking})
+	id := d.session(t)
+	d.runAllowed(t, id, protocol.ChooseAllowSession)
+	d.runAllowed(t, id, protocol.ChooseAllowAlways)
+	var got []string
+	for _, l := range must[*protocol.RuleListResult](t)(d.Rules.List(t.Context(), &protocol.RuleListParams{SessionID: id})).Data {
+		got = append(got, fmt.Sprint(l.Level, " ", l.Exact, " ", l.Rule.Tool, " ", l.About))
+	}
+	if want := []string{"workspace true run make all", "session true run make test"}; !slices.Equal(got, want) {
+		t.Errorf("part11/3 the rules are %q, want %q", got, want)
+	}
 }

@@ -206,7 +206,7 @@ type Blob struct {
 type Approval struct {
 	Cwd     string
 	Tool    string // empty: Subject is a rule as JSON
-	Subject string // digest of the call's arguments, compared exactly
+	Subject string // digest of the call's arguments, a space, and their beginning for people
 	By      string
 	Remove  bool // in a commit: delete the row with this Cwd, Tool and Subject
 }

@@ -136,7 +136,7 @@ func groups() []group {
 			"rule/list":   bind("Lists approval rules of the user, a workspace and a session.", to(rules, (*rulebook.Methods).List)),
 			"rule/test":   wait("Judges a tool call without making it: the decision, its reason and the rule that decides.", to(rules, (*rulebook.Methods).Test)),
 			"rule/add":    wait("Stores an approval rule of the user, a workspace or a session.", toAs(rules, (*rulebook.Methods).Add)),
-			"rule/remove": wait("Removes an approval rule, or an answer for more than one call.", to(rules, (*rulebook.Methods).Remove)),
+			"rule/remove": wait("Removes an approval rule, or an answer that covers later calls.", to(rules, (*rulebook.Methods).Remove)),
 		}},
 		{"Tools", map[string]Method{
 			"tool/list":            bind("Lists the tools of a session.", to(tools, (*engine.Tools).List)),

@@ -114,7 +114,7 @@ const pluginAsks = "A plugin requires an approval."
 func (q *Request) wanted(v Verdict, answers Answers) Verdict {
 	own := q.Policies[0]
 	asked := Policy{Policy: protocol.Policy{Cwd: own.Cwd}}
-	if v.Mode == protocol.ApproveAllow && !slices.Contains(answers.to(asked), q.Call.answer()) {
+	if v.Mode == protocol.ApproveAllow && !slices.ContainsFunc(answers.to(asked), q.Call.answer().covers) {
 		v.Mode, v.Silence = protocol.ApproveAsk, cmp.Or(q.Wanted.Default, own.Approval.Default)
 		v.Why = because(protocol.DecidedByPlugin, pluginAsks)
 	} else if q.Wanted.Default != "" && q.Wanted.Default != protocol.ApproveAllow {

@@ -50,11 +50,11 @@ func (v Verdict) Denial(name string) protocol.ToolOutput {
 		return protocol.Fail(protocol.FailPermission, "plan_mode", name+" was not called: the session is in plan mode, or a session in plan mode requested this. Plan mode allows only tools that read, search or think. "+
 			"Add this step to the plan; only a person can end plan mode.", protocol.FromPolicy)
 	}
-	whose := "the approval settings of this session deny the call"
+	why := v.Why.Text
 	if v.Beyond {
-		whose = "the session or plugin that requested this is not allowed to make the call"
+		why = "The session or plugin that requested this is not allowed to make the call."
 	}
-	return protocol.Fail(protocol.FailPermission, "denied", whose, protocol.FromPolicy)
+	return protocol.Fail(protocol.FailPermission, "denied", "The call was denied. "+why, protocol.FromPolicy)
 }
 
 // defaultAnswer returns the answer that an approval gets at its deadline. Everything but an

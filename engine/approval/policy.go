@@ -81,7 +81,7 @@ func (q judging) hosts(about *Subjects) (verdict finding) {
 
 // answered turns ask into allow if a standing answer covers exactly the call.
 func (q judging) answered(about *Subjects, found finding) finding {
-	if found.mode == protocol.ApproveAsk && slices.Contains(q.answers, about.answer()) {
+	if found.mode == protocol.ApproveAsk && slices.ContainsFunc(q.answers, about.answer().covers) {
 		return finding{mode: protocol.ApproveAllow, why: because(protocol.DecidedByAnswer, "A person allowed exactly this call before.")}
 	}
 	return found

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"lashd/engine/change"
+	"lashd/internal/termtext"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -24,6 +26,7 @@ func (s *Standing) Remember(c *change.Change, d protocol.Decision, given *protoc
 		return
 	}
 	answer := answerAbout(d.Call.Name, d.Call.Args, d.Varying, d.Places)
+	answer.About = termtext.OneLine(termtext.Args(d.Call.Args), 200)
 	if given.Width != nil {
 		answer = Answer{Rule: d.Detail.Widths[*given.Width].Rule}
 	}
@@ -76,7 +79,7 @@ func (s Standing) For(ctx context.Context, store Store, policies []Policy) (Answ
 		a.always[p.Cwd] = []Answer{}
 		for _, known := range stored {
 			if known.Tool != "" { // rules without a tool are among those of the policy
-				a.always[p.Cwd] = append(a.always[p.Cwd], Answer{Tool: known.Tool, Args: protocol.Digest(known.Subject)})
+				a.always[p.Cwd] = append(a.always[p.Cwd], StoredAnswer(known))
 			}
 		}
 	}
@@ -102,13 +105,24 @@ func encode(v any) []byte {
 type Answer struct {
 	Tool string          `json:"tool"`
 	Args protocol.Digest `json:"args"` // of the arguments except varying ones, and of the places
+	// About has the beginning of the arguments of the call that the person saw, so that people can tell answers apart. It decides nothing.
+	About string `json:"about,omitempty"`
 	// Rule is the width of an answer that covers more than one call; then there is neither a tool nor a digest.
 	Rule *protocol.ApprovalRule `json:"rule,omitempty"`
 }
 
+// covers reports whether an answer is about the same call as another one.
+func (a Answer) covers(b Answer) bool { return a.Rule == nil && a.Tool == b.Tool && a.Args == b.Args }
+
+// StoredAnswer returns the answer that a row with a tool has.
+func StoredAnswer(row persistence.Approval) Answer {
+	args, about, _ := strings.Cut(row.Subject, " ")
+	return Answer{Tool: row.Tool, Args: protocol.Digest(args), About: about}
+}
+
 // stored returns the row of an answer that is given for a workspace. The row of a rule has no tool.
 func (a Answer) stored(cwd, by string) persistence.Approval {
-	subject := string(a.Args)
+	subject := string(a.Args) + " " + a.About
 	if a.Rule != nil {
 		subject = string(encode(a.Rule))
 	}

@@ -67,7 +67,7 @@ func (b *Book) List(ctx context.Context, cwd string) (all []protocol.ListedRule,
 func listed(row persistence.Approval) protocol.ListedRule {
 	l := protocol.ListedRule{ID: id(protocol.LevelWorkspace, row.Cwd, row.Tool, row.Subject), Level: protocol.LevelWorkspace, From: fromStore, By: row.By}
 	if row.Tool != "" {
-		l.From, l.Rule, l.Exact = fromAnswer, protocol.ApprovalRule{Tool: row.Tool, Action: protocol.ApproveAllow}, true
+		l.From, l.Exact, l.About, l.Rule = fromAnswer, true, approval.StoredAnswer(row).About, protocol.ApprovalRule{Tool: row.Tool, Action: protocol.ApproveAllow}
 	} else if all := rulesOf([]persistence.Approval{row}); len(all) > 0 {
 		l.Rule = all[0]
 	}
@@ -135,7 +135,7 @@ func ofSession(session protocol.SessionID, rules []protocol.ApprovalRule, answer
 	for _, a := range answers {
 		l := protocol.ListedRule{ID: id(protocol.LevelSession, string(session), fromAnswer, encode(a)), Level: protocol.LevelSession, From: fromAnswer}
 		if l.Exact = a.Rule == nil; l.Exact {
-			l.Rule = protocol.ApprovalRule{Tool: a.Tool, Action: protocol.ApproveAllow}
+			l.About, l.Rule = a.About, protocol.ApprovalRule{Tool: a.Tool, Action: protocol.ApproveAllow}
 		} else {
 			l.Rule = *a.Rule
 		}

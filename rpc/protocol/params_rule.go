@@ -21,6 +21,7 @@ type ListedRule struct {
 	Rule  ApprovalRule `json:"rule"`
 	From  string       `json:"from"`            // config.toml, .agents/rules.toml, .claude/settings.json, lashd for a stored rule of the workspace, settings for those of a session, or answer
 	Exact bool         `json:"exact,omitempty"` // an answer for exactly one call of the rule's tool, with the arguments of that call
+	About string       `json:"about,omitempty"` // with exact: the arguments of the call in one line, for people; up to 200 characters
 	By    string       `json:"by,omitempty"`    // client that answered
 }
 

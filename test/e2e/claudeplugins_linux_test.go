@@ -222,7 +222,7 @@ func TestClaudeHooksAndAgents(t *testing.T) {
 		d := w.serve()
 		defer d.stop()
 		w.denied("do the slow thing")
-		contains(t, w.bodies()[1], "the approval settings of this session deny the call")
+		contains(t, w.bodies()[1], "The call was denied. The approval mode `deny` of the session decides.")
 	})
 	t.Run("part13/5 agents of a plugin are types of subagents with their instructions and tools", func(t *testing.T) {
 		w := newWorld(t, "allow")
@@ -329,7 +329,7 @@ func TestClaudeLayouts(t *testing.T) {
 		contains(t, all[3], "the guard of the project denies this")
 		w.denied("go")
 		all = w.bodies()
-		contains(t, all[5], "the approval settings of this session deny the call")
+		contains(t, all[5], "The call was denied. The rule `deny command git push` of .claude/settings.json decides.")
 		contains(t, w.lash("rules", "test", "git push"), "The rule `deny command git push` of .claude/settings.json decides.")
 		contains(t, w.lash("rules", "list"), ".claude/settings.json")
 

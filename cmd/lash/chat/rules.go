@@ -102,7 +102,7 @@ func ruleList(r *protocol.RuleListResult) string {
 // ruleText returns a rule in words.
 func ruleText(l protocol.ListedRule) string {
 	if l.Exact {
-		return "allow exactly one call of the tool " + termtext.OneLine(l.Rule.Tool, 60)
+		return "allow exactly this call: " + termtext.OneLine(l.Rule.Tool+" "+l.About, 200)
 	}
 	return termtext.OneLine(l.Rule.String(), 200)
 }

@@ -19,7 +19,7 @@ type rulesCommand struct {
 	List   rulesListCommand   `cmd:"" default:"withargs" help:"List the approval rules that apply here (default)."`
 	Test   rulesTestCommand   `cmd:"" help:"Show what lashd would do with a command or another tool call, and why."`
 	Add    rulesAddCommand    `cmd:"" help:"Add an approval rule."`
-	Remove rulesRemoveCommand `cmd:"" help:"Remove an approval rule, or an answer for more than one call."`
+	Remove rulesRemoveCommand `cmd:"" help:"Remove an approval rule, or an answer that covers later calls."`
 }
 
 // ofRules are the flags of commands about rules.
@@ -109,7 +109,7 @@ func (l *rulesLink) rules(ctx context.Context) (r protocol.RuleListResult, err e
 // ruleText returns a rule as a person reads it.
 func ruleText(l protocol.ListedRule) string {
 	if l.Exact {
-		return "allow exactly one call of the tool " + l.Rule.Tool
+		return "allow exactly this call: " + strings.TrimSpace(l.Rule.Tool + " " + l.About)
 	}
 	return l.Rule.String()
 }

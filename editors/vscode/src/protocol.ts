@@ -1206,6 +1206,8 @@ export interface ListedRule {
   from: string;
   /** an answer for exactly one call of the rule's tool, with the arguments of that call */
   exact?: boolean;
+  /** with exact: the arguments of the call in one line, for people; up to 200 characters */
+  about?: string;
   /** client that answered */
   by?: string;
 }

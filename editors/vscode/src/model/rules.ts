@@ -1,9 +1,9 @@
 import type { ApprovalRule, ListedRule, RuleTestResult } from "../protocol";
 
 /** ruleText returns a rule in words, such as "deny command git push". */
-export function ruleText({ rule, exact }: Pick<ListedRule, "rule" | "exact">): string {
+export function ruleText({ rule, exact, about = "" }: Pick<ListedRule, "rule" | "exact" | "about">): string {
   if (exact) {
-    return `allow exactly one call of the tool ${rule.tool ?? ""}`;
+    return `allow exactly this call: ${rule.tool ?? ""} ${about}`.trimEnd();
   }
   const parts = (["tool", "command", "path", "host"] as const).flatMap((kind) => (rule[kind] ? [kind, rule[kind]] : []));
   return [rule.action, ...parts].join(" ");
