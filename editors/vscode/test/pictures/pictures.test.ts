@@ -1,6 +1,5 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Page } from "playwright-core";
 import { patienceMs } from "../ui/browser";
 import { Workbench } from "../ui/workbench";
 
@@ -45,7 +44,7 @@ describe("pictures", function () {
       await code.page.locator(".quick-input-widget:visible input.input").fill(theme);
       await code.choose(theme);
       await code.page.mouse.move(700, 780); // away from everything with a tooltip
-      await settled(code.page);
+      await settled(code);
       const path = join(images, `vscode-${name}${name && "-"}${kind}.png`);
       await code.page.screenshot({ path });
       if (statSync(path).size > 150_000) {
@@ -69,7 +68,7 @@ describe("pictures", function () {
   });
 
   it("the file changes of a turn", async () => {
-    await code.chat.getByRole("button", { name: "Deny" }).click();
+    await code.chat.getByRole("button", { name: "Deny", exact: true }).click();
     await code.chat.locator(".row.end", { hasText: "2 files changed" }).hover();
     await code.chat.getByRole("button", { name: "Show changes" }).click();
     await code.page.locator(".monaco-diff-editor .view-line").first().waitFor();
@@ -98,11 +97,11 @@ describe("pictures", function () {
   });
 });
 
-/** settled waits until two screenshots in a row are equal. */
-async function settled(page: Page): Promise<void> {
+/** settled waits until two screenshots in a row are equal, apart from the time that is left for an answer. */
+async function settled({ page, chat }: Workbench): Promise<void> {
   for (let before = "", now = "-"; before !== now; ) {
     before = now;
     await page.waitForTimeout(400);
-    now = (await page.screenshot()).toString("base64");
+    now = (await page.screenshot({ mask: [chat.locator(".left")] })).toString("base64");
   }
 }

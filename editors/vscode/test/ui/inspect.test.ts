@@ -90,7 +90,7 @@ describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", fun
     await code.page.keyboard.press("Control+End"); // only the visible lines are in the page
     await line("turn ended: assistantMessage").waitFor();
     await code.run("lashd: Save Trace as JSON Lines...");
-    await field().waitFor();
+    await until(async () => (await field().inputValue()).endsWith(".jsonl")); // the input of the command is gone
     const file = join(code.work, "turn.jsonl");
     await field().fill(file);
     await code.page.keyboard.press("Enter");

@@ -113,6 +113,8 @@ describe("part/13 a real VS Code", function () {
     await code.page.locator(".quick-input-widget:visible input.input").fill("acknowledged");
     await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "acknowledged" }).filter({ hasText: "tell a story" }).click();
     await code.page.locator(".tab", { hasText: "tell a story" }).waitFor();
+    await code.run("View: Close All Editors");
+    await code.page.keyboard.press("Control+Alt+b"); // close the side bar, which leaves little width for a diff
   });
 
   it("part/13 says when a turn of a hidden chat ends, and shows it", async () => {
