@@ -3951,7 +3951,7 @@ export interface Methods {
   "rule/add": { params: RuleAddParams; result: RuleAddResult };
   /** Lists approval rules of the user, a workspace and a session. */
   "rule/list": { params: RuleListParams; result: RuleListResult };
-  /** Removes an approval rule, or an answer for more than one call. */
+  /** Removes an approval rule, or an answer that covers later calls. */
   "rule/remove": { params: RuleRemoveParams; result: RuleRemoveResult };
   /** Judges a tool call without making it: the decision, its reason and the rule that decides. */
   "rule/test": { params: RuleTestParams; result: RuleTestResult };
