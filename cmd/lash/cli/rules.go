@@ -109,7 +109,7 @@ func (l *rulesLink) rules(ctx context.Context) (r protocol.RuleListResult, err e
 // ruleText returns a rule as a person reads it.
 func ruleText(l protocol.ListedRule) string {
 	if l.Exact {
-		return "allow exactly this call: " + strings.TrimSpace(l.Rule.Tool + " " + l.About)
+		return "allow exactly this call: " + strings.TrimSpace(l.Rule.Tool+" "+l.About)
 	}
 	return l.Rule.String()
 }
