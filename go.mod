@@ -40,6 +40,7 @@ require (
 	github.com/godbus/dbus/v5 v5.2.2
 	github.com/zalando/go-keyring v0.2.8
 	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
+	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/net v0.59.0
 	golang.org/x/term v0.47.0
 )
@@ -47,7 +48,6 @@ require (
 require (
 	github.com/danieljoos/wincred v1.2.3 // indirect
 	github.com/dlclark/regexp2/v2 v2.2.1 // indirect
-	go.yaml.in/yaml/v3 v3.0.6 // indirect
 )
 
 require (
