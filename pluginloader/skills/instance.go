@@ -113,19 +113,20 @@ func (i *instance) beforeTurn(_ context.Context, tc *plugin.TurnContext) ([]plug
 // message returns the text of a command for the model. Commands in it are for the model to run, so that they go the way of all its
 // commands: through rules, questions and the sandbox.
 func (o offer) message(arguments string, c plugin.BuildContext) string {
-	text := fmt.Sprintf("[The text of the %s /%s of %s]\n", o.Kind, o.name, o.plugin)
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("[The text of the %s /%s of %s]\n", o.Kind, o.name, o.plugin))
 	if o.Kind == layout.Skill {
-		text += "Base directory of this skill: " + o.dir() + "\n\n"
+		text.WriteString("Base directory of this skill: " + o.dir() + "\n\n")
 	}
 	expanded := o.Expand(arguments, o.variables(c))
-	text += expanded
+	text.WriteString(expanded)
 	if run := layout.Commands(o.Body); len(run) > 0 {
-		text += "\n\nThe marks !`...` in this text stand for the output of commands. First run each of these commands with the tool for commands, and read its output in place of the mark:\n"
+		text.WriteString("\n\nThe marks !`...` in this text stand for the output of commands. First run each of these commands with the tool for commands, and read its output in place of the mark:\n")
 		for _, command := range layout.Commands(expanded) {
-			text += "- `" + command + "`\n"
+			text.WriteString("- `" + command + "`\n")
 		}
 	}
-	return text
+	return text.String()
 }
 
 // Tools implements tool.Provider.

@@ -92,7 +92,7 @@ func TestCompletionOfValues(t *testing.T) {
 // firstField returns the first cell of the output of a command that begins with a prefix.
 func (p *place) firstField(command, sub, prefix string) string {
 	p.t.Helper()
-	for _, field := range strings.Fields(p.run(command, sub).out) {
+	for field := range strings.FieldsSeq(p.run(command, sub).out) {
 		if strings.HasPrefix(field, prefix) {
 			return field
 		}

@@ -20,11 +20,12 @@ func lines(nodes []protocol.Node) (all []string) {
 			all = append(all, "frame "+n.FrameOpen.Reason)
 			continue
 		}
-		line := strings.TrimPrefix(string(n.TurnID), "trn_") + " " + string(n.Message.Role)
+		var line strings.Builder
+		line.WriteString(strings.TrimPrefix(string(n.TurnID), "trn_") + " " + string(n.Message.Role))
 		for _, p := range n.Message.Parts {
-			line += " | " + describe(p)
+			line.WriteString(" | " + describe(p))
 		}
-		all = append(all, line)
+		all = append(all, line.String())
 	}
 	return all
 }

@@ -39,6 +39,6 @@ func Installed(program string) (installation.Installation, error) {
 	if slices.Contains(systemDirs, filepath.Dir(real)) {
 		return installation.Installation{}, fmt.Errorf("%s belongs to the packages of the system; upgrade it with the package manager", real)
 	}
-	return installation.Installation{}, fmt.Errorf("lash upgrade replaces only what install.sh installed, which %s is not; if you built it, get the new source "+
-		"and run in it: CGO_ENABLED=0 go install ./cmd/...", real)
+	return installation.Installation{}, fmt.Errorf("lash upgrade replaces only what install.sh installed, which %s is not; if you built it, run "+
+		"CGO_ENABLED=0 go install ./cmd/... in its new source", real)
 }
