@@ -180,7 +180,7 @@ func TestChat(t *testing.T) {
 			t.Errorf("got %+v", r.Session)
 		}
 		s.enters("/quit")
-		s.shows(fmt.Sprintf("lash chat %s", sessions[0].ID))
+		s.shows(fmt.Sprintf("lash chat %.16s", sessions[0].ID))
 		s.leaves()
 		again := w.chat("-c")
 		again.shows("who are you?")

@@ -80,7 +80,7 @@ func TestChatLogin(t *testing.T) {
 		s.shows("or use a local server")
 		s.shows("lashd demo")
 		s.shows("no model is set up")
-		s.enters("/title too early")
+		s.enters("/rename too early")
 		s.shows("There is no session yet")
 		s.enters("/login")
 		s.shows("Provider")

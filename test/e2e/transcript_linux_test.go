@@ -168,7 +168,7 @@ var plain = []struct {
 }{
 	{regexp.MustCompile(`\r`), ""},
 	{regexp.MustCompile(`\b([0-9a-f]{8})[0-9a-f]{56}\b`), "…"},
-	{regexp.MustCompile(`\b(ses|trn)_[0-9a-f]{32}`), "${1}_…"},
+	{regexp.MustCompile(`\b(ses|trn)_[0-9a-f]+`), "${1}_…"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "12:00:00"},
 	{regexp.MustCompile(`\b\d+ ms\b`), "1 ms"},
 	{regexp.MustCompile(`\(pid \d+\)`), "(pid 1234)"},
