@@ -8,6 +8,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/attachment"
 	"lashd/engine/clientserver"
+	"lashd/engine/models"
 	"lashd/engine/param"
 	"lashd/engine/plugin"
 	"lashd/engine/tool"
@@ -57,6 +58,7 @@ var details = []func(error) *jsonrpc2.Error{
 			d.Retry = protocol.RetryNow
 		}
 	}),
+	refused(codeProvider, protocol.KindProvider, protocol.RetryReload, noData[*models.TestError]),
 	convert(operationError),
 	refused(codeState, protocol.KindUnsupportedInput, protocol.RetryNever, func(e *attachment.UnsupportedError, d *protocol.ErrorData) { d.Pointer = e.Pointer }),
 	refused(codeDenied, protocol.KindDenied, protocol.RetryNever, func(e *attachment.URLsDeniedError, d *protocol.ErrorData) { d.Pointer = e.Pointer }),

@@ -53,7 +53,7 @@ func Warm() {
 // take no idempotency key.
 var reading = []string{
 	"artifact/read", "audit/list", "audit/verify", "code/state", "command/list", "debug/prompt", "decision/list", "graph/read", "model/list",
-	"operation/list", "operation/query", "ping", "plugin/list", "plugin/logs", "plugin/read", "queue/list", "rpc/discover",
+	"operation/list", "operation/query", "ping", "plugin/list", "plugin/logs", "plugin/read", "provider/list", "queue/list", "rpc/discover",
 	"rule/list", "rule/test", "server/diagnostics", "server/status",
 	"session/diff", "session/export", "session/inputs", "session/list", "session/points", "session/read", "session/search", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
 	"task/list", "task/output", "task/read", "task/wait", "tool/list", "tool/state", "trigger/history", "trigger/list", "trigger/types",
@@ -212,8 +212,17 @@ func groups() []group {
 		}},
 		{"Models", map[string]Method{
 			"model/list":        wait("Lists the configured models. With `check: true`, also asks each server whether it accepts requests.", to(modelsOf, (*models.Catalog).List)),
+			"model/test":        wait("Sends a model a prompt of two words and returns its reply.", to(modelsOf, (*models.Catalog).Test)),
+			"model/setDefault":  bind("Sets the model of new sessions, in config.toml.", setsUp(Providers.SetDefaultModel)),
 			"model/setKey":      bind("Gives the daemon an API key that its environment lacks. lashd keeps it in memory only.", to(modelsOf, (*models.Catalog).SetKey)),
 			"completion/create": wait("Makes one model call outside any turn.", to(completions, (*engine.Completions).Create)),
+		}},
+		{"Providers", map[string]Method{
+			"provider/list":        wait("Lists model providers, where their keys come from, and the models of servers that run on this machine. Takes up to 300 ms.", setsUp(Providers.List)),
+			"provider/setKey":      wait("Tests the API key of a provider with one small call and stores it, in the system's keyring or in a file that only the user can read.", setsUp(Providers.SetKey)),
+			"provider/removeKey":   wait("Deletes a stored API key or login.", setsUp(Providers.RemoveKey)),
+			"provider/beginLogin":  wait("Begins the login to a provider that takes one in place of a key.", setsUp(Providers.BeginLogin)),
+			"provider/finishLogin": wait("Finishes a login and stores it.", setsUp(Providers.FinishLogin)),
 		}},
 		{"Inspection", map[string]Method{
 			"usage/read":   bind("Sums token usage by source and model.", to(completions, (*engine.Completions).Usage)),

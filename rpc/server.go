@@ -23,13 +23,14 @@ import (
 
 // Config configures a Server. Engine, Store and Log are required.
 type Config struct {
-	Engine  *engine.Engine
-	Store   *persistence.Store
-	Plugins Plugins // nil: no plugin directories
-	Log     *slog.Logger
-	Version string
-	Socket  string // path that server/status reports; empty on stdio
-	Trace   *trace.File
+	Engine    *engine.Engine
+	Store     *persistence.Store
+	Plugins   Plugins   // nil: no plugin directories
+	Providers Providers // nil: clients cannot set up providers
+	Log       *slog.Logger
+	Version   string
+	Socket    string // path that server/status reports; empty on stdio
+	Trace     *trace.File
 	// Nonce marks the daemon's child processes. Their connections are rejected. Empty: connections
 	// are not checked.
 	Nonce string

@@ -191,3 +191,54 @@ func (ms *Catalog) SetKey(_ context.Context, p *protocol.ModelSetKeyParams) (*pr
 	}
 	return &protocol.Empty{}, err
 }
+
+// tryLimit bounds a model call that tests a key or a model.
+const tryLimit = time.Minute
+
+// Try makes one call with a small limit of output and returns the text of the reply.
+func Try(ctx context.Context, m Model) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("no reply within %s", tryLimit))
+	defer cancel()
+	req := &provider.Request{
+		Model:    m.Spec,
+		Messages: []*protocol.Message{{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "Say ok."}}}},
+		Options:  protocol.GenerationOptions{MaxOutput: 16}, // the least that every API accepts
+		Scope:    provider.Scope{RequestID: string(protocol.NewInputID())},
+	}
+	text := ""
+	for chunk, err := range m.Stream(ctx, req) {
+		switch {
+		case err != nil:
+			return "", err
+		case chunk.Reset:
+			text = ""
+		}
+		text += chunk.Text
+	}
+	return text, nil
+}
+
+// Test makes one small call with a model. An error of the model's server is a TestError.
+func (ms *Catalog) Test(ctx context.Context, p *protocol.ModelTestParams) (*protocol.ModelTestResult, error) {
+	m, err := ms.Named(p.Name)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	text, err := Try(ctx, m)
+	if err != nil && ctx.Err() == nil {
+		return nil, &TestError{m.Name, err}
+	}
+	return &protocol.ModelTestResult{Name: m.Name, Text: text, DurationMs: time.Since(began).Milliseconds()}, err
+}
+
+// TestError is the failure of a call that tests a model.
+type TestError struct {
+	Name string
+	Err  error
+}
+
+func (e *TestError) Error() string { return e.Name + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *TestError) Unwrap() error { return e.Err }

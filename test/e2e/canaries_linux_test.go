@@ -25,7 +25,7 @@ import (
 func canary(n int) string { return fmt.Sprintf("sk-canary%02d-5f1c9a7e3b%02d", n, n) }
 
 // canaries is how many keys TestCanaries gives lashd.
-const canaries = 28
+const canaries = 30
 
 // spelled are the forms in which a key may lie in a file: plain, and in base64 at each of the three alignments.
 func spelled(key string) []string {
@@ -126,7 +126,7 @@ func newPlanted(t *testing.T) *planted {
 	model("own", fmt.Sprintf("base_url = \"http://%s/v1\"\nkey_env = \"MODEL_KEY\"", host))
 	model("userinfo", fmt.Sprintf("base_url = \"http://%s:%s@%s/v1\"\nkey_env = \"NO_KEY\"", canary(19), canary(20), host))
 	servers := map[string]string{
-		"anthropic": "", "openai": "", "google": "", "openrouter": "", "azure": "", "bedrock": "", "stored": "", "handed": "", "ringed": "",
+		"anthropic": "", "openai": "", "google": "", "openrouter": "", "azure": "", "bedrock": "", "stored": "", "handed": "", "ringed": "", "served": "",
 		"variable": `key = {env = "PROVIDER_KEY"}`,
 		"relative": `key = {file = "relative.key"}`,
 		"absolute": fmt.Sprintf("key = {file = %q}", filepath.Join(c.user, "absolute.key")),
@@ -211,6 +211,29 @@ func (c *planted) ringed() {
 	}
 }
 
+// served has the daemon store a key, which fails with a test and works without one.
+func (c *planted) served() {
+	c.t.Helper()
+	for _, mode := range []string{"rejection", "rejection with a web page"} {
+		c.parrot.mode.Store(mode)
+		_, err := try[protocol.StoredKey](c.peer, "provider/setKey", protocol.ProviderSetKeyParams{Name: "served", Key: canary(29)})
+		if err == nil {
+			c.t.Errorf("a key was stored although its test ended with: %s", mode)
+			continue
+		}
+		c.clean("the error of provider/setKey after: "+mode, fmt.Sprintf("%+v", err))
+	}
+	ask[protocol.StoredKey](c.peer, "provider/setKey", protocol.ProviderSetKeyParams{Name: "served", Key: canary(30), Untested: true})
+	if c.ring.Secrets()["served in "+c.dir] != canary(30) {
+		c.t.Errorf("the keyring has %d secrets, without the key that the daemon stored", len(c.ring.Secrets()))
+	}
+	list := ask[protocol.ProviderListResult](c.peer, "provider/list", protocol.Empty{})
+	c.clean("the list of providers", fmt.Sprintf("%+v", list))
+	if i := slices.IndexFunc(list.Data, func(p protocol.ProviderInfo) bool { return p.Name == "served" }); i < 0 || list.Data[i].Key != "stored" {
+		c.t.Errorf("%+v", list.Data)
+	}
+}
+
 // conversations has a turn with each model in each mode, and calls of tools.
 func (c *planted) conversations() {
 	c.t.Helper()
@@ -286,6 +309,7 @@ func TestCanaries(t *testing.T) {
 		ask[protocol.Empty](c.peer, "model/setKey", protocol.ModelSetKeyParams{Name: "handed", Key: canary(16)})
 		c.login()
 		c.ringed()
+		c.served()
 		c.conversations()
 		c.processes()
 		for _, args := range [][]string{{"doctor"}, {"config"}, {"model"}, {"session"}, {"doctor", "--json"}, {"config", "--json"}, {"model", "--json"}, {"session", "--json"}, {"call", "model/list"}, {"call", "server/diagnostics"}} {

@@ -160,7 +160,7 @@ func TestChatLogin(t *testing.T) {
 		s.enters("/login openai")
 		s.shows("API key of OpenAI:")
 		s.types("\x1b[200~sk-ant-of-another\x1b[201~\r")
-		s.shows("that looks like a key of Anthropic, not of OpenAI; lash login anthropic stores it")
+		s.shows("that looks like a key of Anthropic, not of OpenAI; choose Anthropic to store it")
 		s.types("\x03")
 		s.shows("No key was stored.")
 		s.enters("/quit")

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/term"
+
+	"lashd/cmd/internal/providersetup"
 )
 
 // readHidden shows a prompt and reads a line from a terminal that shows nothing of it, even if the line is there at once. The terminal
@@ -53,7 +55,7 @@ const (
 // hiddenLine reads the bytes of a terminal in raw mode up to Enter, with the usual keys to correct them.
 func hiddenLine(r io.Reader) (line []byte, err error) {
 	var b [1]byte
-	for len(line) <= mostPasted {
+	for len(line) <= providersetup.MaxPasted {
 		n, err := r.Read(b[:])
 		if n == 0 && err == nil {
 			continue

@@ -13,6 +13,7 @@ import (
 	"lashd/cmd/internal/config"
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
+	"lashd/cmd/internal/providersetup"
 	"lashd/cmd/lash/chat"
 	"lashd/engine/provider"
 )
@@ -45,26 +46,21 @@ Examples:
 
 // Run asks, tests, stores and hands over the key. If that fails, config.toml keeps the address that it had.
 func (c loginCommand) Run(ctx context.Context, e *daemon.Environment) error {
-	if c.BaseURL == "" {
-		return c.login(ctx, e)
-	}
-	if c.Provider == "" {
+	if c.BaseURL != "" && c.Provider == "" {
 		return console.Exit(console.ExitUsage, errors.New("name the provider: lash login PROVIDER --base-url URL"))
 	}
-	restore, err := config.SetBaseURL(e.Home, c.Provider, c.BaseURL)
-	if err != nil {
+	if err := c.login(ctx, e); err != nil {
 		return err
 	}
-	if err := c.login(ctx, e); err != nil {
-		return errors.Join(err, restore())
+	if c.BaseURL != "" {
+		e.Note("a running daemon uses the address after its restart; %s", daemon.FreshConfig)
 	}
-	e.Note("a running daemon uses the address after its restart; %s", daemon.FreshConfig)
 	return nil
 }
 
 // login asks, tests, stores and hands over the key.
 func (c loginCommand) login(ctx context.Context, e *daemon.Environment) error {
-	keys := keySetup{env: e, untested: c.Untested, accounts: true}
+	keys := keySetup{env: e, baseURL: c.BaseURL, untested: c.Untested, accounts: true}
 	in := bufio.NewReader(os.Stdin)
 	if c.Provider == "" {
 		all, err := keys.Providers()
@@ -141,7 +137,7 @@ func askKey(ctx context.Context, in *bufio.Reader, p chat.Provider) (provider.Se
 		data, err = readHidden(ctx, os.Stdin, fmt.Sprintf("API key of %s: ", p.Title))
 		fmt.Fprintln(os.Stderr)
 	} else {
-		data, err = io.ReadAll(io.LimitReader(in, mostPasted+1))
+		data, err = io.ReadAll(io.LimitReader(in, providersetup.MaxPasted+1))
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

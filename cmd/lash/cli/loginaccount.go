@@ -8,37 +8,31 @@ import (
 	"io"
 	"os"
 
-	"lashd/cmd/internal/config"
+	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
-	"lashd/cmd/internal/providers"
+	"lashd/cmd/internal/providersetup"
 	"lashd/engine/provider/chatgpt"
 )
 
 // account logs a person in and stores the login. A running daemon reads it from the store.
 func (c loginCommand) account(ctx context.Context, e *daemon.Environment, in *bufio.Reader) error {
-	cfg, err := config.Load(e.Home)
+	if c.BaseURL != "" {
+		return console.Exit(console.ExitUsage, fmt.Errorf("--base-url is for keys; set base_url in [providers.%s] of config.toml", c.Provider))
+	}
+	setup := providersetup.Setup{Home: e.Home}
+	server, err := setup.LoginServer(c.Provider)
 	if err != nil {
 		return err
 	}
-	tokens, err := c.tokens(ctx, loginServer(cfg, c.Provider), in)
+	tokens, err := c.tokens(ctx, server, in)
 	if err != nil {
 		return err
 	}
-	store := config.OpenKeySources(e.Home, cfg, "").Store
-	place, err := store.Set(ctx, c.Provider, tokens.Secret())
+	place, err := setup.SetLogin(ctx, c.Provider, tokens)
 	if err != nil {
 		return err
 	}
-	return tell(e, stored("logged in to "+titleOf(c.Provider)+"; the login is stored in", place, c.Provider))
-}
-
-// loginServer returns the server that logs people in to a provider.
-func loginServer(c config.Config, name string) *chatgpt.Server {
-	if issuer := c.Providers[name].Login; issuer != "" {
-		return chatgpt.NewServer(issuer)
-	}
-	preset, _ := providers.PresetOf(name)
-	return chatgpt.NewServer(preset.Login)
+	return tell(e, stored("logged in to "+providersetup.Title(c.Provider)+"; the login is stored in", place, c.Provider))
 }
 
 // tokens shows the person where to log in, and waits for the address that the browser opened or until the code was entered.
@@ -53,7 +47,9 @@ func (c loginCommand) tokens(ctx context.Context, server *chatgpt.Server, in *bu
 	}
 	login := server.Begin()
 	fmt.Fprintf(os.Stderr, "Open this address in a browser and log in:\n\n%s\n\nThe browser then opens a page at %s that it cannot load.\nPaste the address of that page here: ", login.URL, login.Redirect)
-	address, err := orDone(ctx, func() (string, error) { return bufio.NewReader(io.LimitReader(in, mostPasted)).ReadString('\n') })
+	address, err := orDone(ctx, func() (string, error) {
+		return bufio.NewReader(io.LimitReader(in, providersetup.MaxPasted)).ReadString('\n')
+	})
 	if errors.Is(err, context.Canceled) {
 		return chatgpt.Tokens{}, err
 	}

@@ -143,7 +143,7 @@ func TestLoginFromAPipe(t *testing.T) {
 		}
 	})
 	for key, reason := range map[string]string{
-		"sk-ant-api03-hunter22": "that looks like a key of Anthropic, not of OpenAI; lash login anthropic stores it",
+		"sk-ant-api03-hunter22": "that looks like a key of Anthropic, not of OpenAI; choose Anthropic to store it",
 		"sk-or-v1-hunter22":     "that looks like a key of OpenRouter, not of OpenAI",
 		"AIzaSy-hunter22":       "that looks like a key of Google Gemini, not of OpenAI",
 	} {

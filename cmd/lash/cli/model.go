@@ -4,16 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"lashd/cmd/internal/config"
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
+	"lashd/cmd/internal/providersetup"
 	"lashd/engine/models"
-	"lashd/engine/provider"
 	"lashd/rpc/protocol"
 )
 
@@ -145,39 +143,13 @@ func (c modelTestCommand) Run(ctx context.Context, e *daemon.Environment) error 
 	began := time.Now()
 	progress := console.Begin("waiting for the reply of "+m.Name, "Ctrl-C cancels the call")
 	defer progress.End()
-	text, err := tryModel(ctx, m)
+	text, err := models.Try(ctx, m)
 	progress.End()
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	_, err = fmt.Fprintf(console.Stdout, "%s replied in %s: %s\n", m.Name, time.Since(began).Round(time.Millisecond), console.OneLine(cmp.Or(text, "(no text)"), 200))
 	return err
-}
-
-// tryLimit bounds a model call that tests a key or a model.
-const tryLimit = time.Minute
-
-// tryModel makes one call with a small limit of output and returns the text of the reply.
-func tryModel(ctx context.Context, m models.Model) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("no reply within %s", tryLimit))
-	defer cancel()
-	req := &provider.Request{
-		Model:    m.Spec,
-		Messages: []*protocol.Message{{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: "Say ok."}}}},
-		Options:  protocol.GenerationOptions{MaxOutput: 16}, // the least that every API accepts
-		Scope:    provider.Scope{RequestID: string(protocol.NewInputID())},
-	}
-	text := ""
-	for chunk, err := range m.Provider.Stream(ctx, req) {
-		switch {
-		case err != nil:
-			return "", err
-		case chunk.Reset:
-			text = ""
-		}
-		text += chunk.Text
-	}
-	return text, nil
 }
 
 // modelUseCommand implements lash model use.
@@ -195,45 +167,15 @@ Example: lash model use anthropic/claude-haiku-4-5-20251001`
 
 // Run changes config.toml if the result then names the model, and otherwise says why it does not.
 func (c modelUseCommand) Run(_ context.Context, e *daemon.Environment) error {
-	data, err := os.ReadFile(config.File(e.Home))
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	before, err := config.Parse(data)
+	restart, err := providersetup.Setup{Home: e.Home}.SetDefault(c.Name)
 	if err != nil {
-		return fmt.Errorf("%s: %w", config.File(e.Home), err)
-	}
-	changed := config.WithModel(data, c.Name)
-	after, err := config.Parse(changed)
-	if err != nil {
-		return fmt.Errorf("%s cannot name %s as its model: %w", config.File(e.Home), c.Name, err)
-	}
-	if err := uses(after, before, c.Name); err != nil {
-		return err
-	}
-	if err := config.Write(e.Home, changed); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(console.Stdout, "new sessions use %s\n", console.OneLine(c.Name, 200)); err != nil {
 		return err
 	}
-	if after.DefaultName() == "" {
+	if restart {
 		e.Note("a running daemon still uses the old model of base_url; %s", daemon.FreshConfig)
 	}
 	return nil
-}
-
-// uses returns an error unless name is the default model of c, and the configured models of before are the same.
-func uses(c config.Config, before config.Config, name string) error {
-	switch owner, _, _ := strings.Cut(name, "/"); {
-	case slices.ContainsFunc(c.Models, func(m config.ModelConfig) bool { return m.ID == "" }):
-		return fmt.Errorf("config.toml has [[models]] without id, which take it from the key model; add an id to each of them")
-	case c.DefaultName() == name || len(c.Models) == 0 && c.BaseURL != "" && name == before.Model:
-		return nil
-	case c.Knows(owner) && (c.BaseURL != "" || c.KeyEnv != ""):
-		return fmt.Errorf("config.toml has base_url or key_env at its top, so model is an id on that server; move them into a [[models]] or [providers.NAME] table")
-	case len(c.Models) == 0 && c.BaseURL != "":
-		return nil // an id on the server of base_url
-	}
-	return fmt.Errorf("no such model: %q; use PROVIDER/ID, such as openai/gpt-5, or a name that lash model lists; lash model providers lists the providers", name)
 }

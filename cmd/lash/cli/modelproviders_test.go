@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lashd/cmd/internal/config"
+	"lashd/rpc/protocol"
 )
 
 func TestModelProviders(t *testing.T) {
@@ -32,12 +33,12 @@ func TestModelProviders(t *testing.T) {
 	if strings.Contains(r.out, secretKey) {
 		t.Errorf("issue/18 the list shows a key: %s", r.out)
 	}
-	var all []providerInfo
+	var all []protocol.ProviderInfo
 	if err := json.Unmarshal([]byte(r.out), &all); err != nil {
 		t.Fatal(err)
 	}
-	find := func(name string) providerInfo {
-		return all[slices.IndexFunc(all, func(p providerInfo) bool { return p.Name == name })]
+	find := func(name string) protocol.ProviderInfo {
+		return all[slices.IndexFunc(all, func(p protocol.ProviderInfo) bool { return p.Name == name })]
 	}
 	for name, want := range map[string]struct {
 		key            string

@@ -769,7 +769,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable name of an error, in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "workspaceElsewhere" | "turnActive" | "turnNotActive" | "noCode" | "cellInterrupted" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "unsupportedInput" | "tooLarge" | "providerError" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "workspaceElsewhere" | "turnActive" | "turnNotActive" | "noCode" | "cellInterrupted" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "unsupportedInput" | "tooLarge" | "providerError" | "setupFailed" | "providerUnreachable" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is an entry of a session's log, as subscribers receive it. Type determines which fields after it are set; the comments of EventType list them. An event with a Seq is durable. Events without one are never replayed. */
 export interface Event {
@@ -1274,6 +1274,18 @@ export interface ModelListResult {
   data: ModelInfo[];
 }
 
+/** ModelSetDefaultParams names the model of new sessions. */
+export interface ModelSetDefaultParams {
+  /** PROVIDER/ID, or a name from model/list */
+  name: string;
+}
+
+/** ModelSetDefaultResult says whether new sessions use the model at once. */
+export interface ModelSetDefaultResult {
+  /** the daemon uses the model after its restart */
+  restart?: boolean;
+}
+
 /** ModelSetKeyParams gives the daemon an API key that its environment lacks. lashd keeps it in memory only. */
 export interface ModelSetKeyParams {
   /** one of keysWanted from initialize, or the name of a provider */
@@ -1302,6 +1314,19 @@ export interface ModelSpec {
   /** a failed call may be repeated even after output began */
   idempotent?: boolean;
   pinnedSampling?: boolean;
+}
+
+/** ModelTestParams names the model to test. */
+export interface ModelTestParams {
+  /** default the default model */
+  name?: string;
+}
+
+/** ModelTestResult is the reply of a model to a prompt of two words. */
+export interface ModelTestResult {
+  name: string;
+  text: string;
+  durationMs: number;
 }
 
 /** Monitor is the current state of a monitor. */
@@ -1911,6 +1936,84 @@ export interface Price {
   cached: number;
   /** for tokens written to a cache; 0: the price of input */
   written?: number;
+}
+
+/** ProviderBeginLoginParams begins the login to a provider that takes one in place of a key. */
+export interface ProviderBeginLoginParams {
+  name: string;
+  /** with a code that the person enters on any device */
+  device?: boolean;
+}
+
+/** ProviderBeginLoginResult is what a person needs for a login. */
+export interface ProviderBeginLoginResult {
+  /** for provider/finishLogin; valid for 15 minutes */
+  loginId: string;
+  /** page to open in a browser */
+  url: string;
+  /** beginning of the address that the browser opens after the login and cannot load; the person copies all of it */
+  redirect?: string;
+  /** with device: to enter on that page */
+  code?: string;
+}
+
+/** ProviderFinishLoginParams finishes a login. */
+export interface ProviderFinishLoginParams {
+  loginId: string;
+  /** address that the browser opened; absent with device: lashd waits until the person has entered the code */
+  address?: string;
+}
+
+/** ProviderInfo is a provider of models: one that lashd knows, or one of config.toml. It has no key. */
+export interface ProviderInfo {
+  name: string;
+  /** for people, such as Anthropic */
+  title: string;
+  /** without user and query, which can have a key; absent: a person must name it */
+  baseUrl?: string;
+  /** form of an address that a person must name */
+  baseUrlForm?: string;
+  /** web page where a person gets a key */
+  keysAt?: string;
+  /** a server on this machine, which needs no key */
+  local?: boolean;
+  /** provider/setKey stores a key that a person pastes */
+  pasted?: boolean;
+  /** provider/beginLogin logs a person in with a browser */
+  login?: boolean;
+  /** where the key comes from: stored, config.toml, client, or the name of an environment variable; absent: there is none */
+  key?: string;
+  /** provider/removeKey can delete a key or a login */
+  stored?: boolean;
+  /** ids of the models of a local server that runs */
+  models?: string[];
+}
+
+/** ProviderListResult lists providers: those that lashd knows, then the others of config.toml. */
+export interface ProviderListResult {
+  data: ProviderInfo[];
+}
+
+/** ProviderParams names a provider. */
+export interface ProviderParams {
+  name: string;
+}
+
+/** ProviderRemoveKeyResult says what is left after the removal of a key. */
+export interface ProviderRemoveKeyResult {
+  /** where a key of the provider still comes from, as in ProviderInfo */
+  key?: string;
+}
+
+/** ProviderSetKeyParams has the API key of a provider. lashd tests the key with one small call before it stores it. */
+export interface ProviderSetKeyParams {
+  name: string;
+  /** as a person pasted it */
+  key: string;
+  /** also write this address of the provider into config.toml, if the key works */
+  baseUrl?: string;
+  /** store the key without a test */
+  untested?: boolean;
 }
 
 /** Prune marks a part that a prompt view shortened. */
@@ -2758,6 +2861,18 @@ export interface StatusResult {
 
 /** StopReason says why a model stopped. */
 export type StopReason = "stop" | "toolUse" | "outputLimit" | "contextOverflow" | "contentFilter" | "providerError" | "cancelled" | "unknown";
+
+/** StoredKey says where lashd stored a key or a login. */
+export interface StoredKey {
+  /** absent: in the system's keyring */
+  file?: string;
+  /** why the keyring did not take it */
+  keyringProblem?: string;
+  /** environment variables whose key lashd uses before the stored one */
+  usedFirst?: string[];
+  /** the daemon uses the change after its restart */
+  restart?: boolean;
+}
 
 /** Subagent describes a session that works for another session. Depth counts the sessions above it; a person's session has depth 0. */
 export interface Subagent {
@@ -3905,8 +4020,12 @@ export interface Methods {
   "initialize": { params: InitializeParams; result: InitializeResult };
   /** Lists the configured models. With `check: true`, also asks each server whether it accepts requests. */
   "model/list": { params: ModelListParams; result: ModelListResult };
+  /** Sets the model of new sessions, in config.toml. */
+  "model/setDefault": { params: ModelSetDefaultParams; result: ModelSetDefaultResult };
   /** Gives the daemon an API key that its environment lacks. lashd keeps it in memory only. */
   "model/setKey": { params: ModelSetKeyParams; result: Empty };
+  /** Sends a model a prompt of two words and returns its reply. */
+  "model/test": { params: ModelTestParams; result: ModelTestResult };
   /** Acknowledges wakes, so that the next line wakes the session again. The end of the woken turn does the same. */
   "monitor/ackWake": { params: MonitorAckParams; result: SeqResult };
   /** Starts a monitor: a command whose output lines wake the session. Does nothing if it is already running. */
@@ -3941,6 +4060,16 @@ export interface Methods {
   "plugin/trust": { params: PluginTrustParams; result: PluginResult };
   /** Revokes trust in a workspace plugin. */
   "plugin/untrust": { params: PluginUntrustParams; result: PluginResult };
+  /** Begins the login to a provider that takes one in place of a key. */
+  "provider/beginLogin": { params: ProviderBeginLoginParams; result: ProviderBeginLoginResult };
+  /** Finishes a login and stores it. */
+  "provider/finishLogin": { params: ProviderFinishLoginParams; result: StoredKey };
+  /** Lists model providers, where their keys come from, and the models of servers that run on this machine. Takes up to 300 ms. */
+  "provider/list": { params: Empty; result: ProviderListResult };
+  /** Deletes a stored API key or login. */
+  "provider/removeKey": { params: ProviderParams; result: ProviderRemoveKeyResult };
+  /** Tests the API key of a provider with one small call and stores it, in the system's keyring or in a file that only the user can read. */
+  "provider/setKey": { params: ProviderSetKeyParams; result: StoredKey };
   /** Removes an input that no turn has used yet. */
   "queue/cancel": { params: QueueCancelParams; result: QueueCancelResult };
   /** Lists the queued inputs of a session. */

@@ -1,0 +1,195 @@
+package providersetup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"lashd/cmd/internal/config"
+	"lashd/cmd/internal/providers"
+	"lashd/engine/models"
+	"lashd/engine/provider"
+	"lashd/engine/provider/keystore"
+	"lashd/engine/provider/knownmodels"
+	"lashd/rpc/protocol"
+)
+
+// Key is what a person entered, and how to store it.
+type Key struct {
+	Provider string
+	Text     provider.Secret // as entered or pasted
+	BaseURL  string          // address to write into config.toml; "": it stays
+	Untested bool            // store the key without a test
+}
+
+// SetKey tests a key with one call, stores it and puts it into the memory of the daemon, if this process is the daemon. It returns the key
+// without what surrounded it. A name that lashd does not know becomes a provider if it comes with an address. If SetKey fails, config.toml
+// keeps the address that it had.
+func (s Setup) SetKey(ctx context.Context, k Key) (stored protocol.StoredKey, key provider.Secret, err error) {
+	restore := func() error { return nil }
+	if k.BaseURL != "" {
+		if restore, err = config.SetBaseURL(s.Home, k.Provider, k.BaseURL); err != nil {
+			return stored, key, err
+		}
+	}
+	if stored, key, err = s.setKey(ctx, k); err != nil {
+		return stored, key, errors.Join(err, restore())
+	}
+	stored.Restart = stored.Restart || k.BaseURL != ""
+	return stored, key, nil
+}
+
+// setKey is SetKey without the address.
+func (s Setup) setKey(ctx context.Context, k Key) (stored protocol.StoredKey, key provider.Secret, err error) {
+	c, from, err := s.open()
+	if err != nil {
+		return stored, key, err
+	}
+	if err := cmp.Or(s.Unknown(k.Provider), loginOnly(k.Provider), NoKeyFor(c, k.Provider)); err != nil {
+		return stored, key, err
+	}
+	if key, err = entered(c, k.Provider, k.Text.Reveal()); err != nil {
+		return stored, key, err
+	}
+	if !k.Untested {
+		if err := testKey(ctx, c, k.Provider, key); ctx.Err() != nil {
+			return stored, key, ctx.Err()
+		} else if err != nil {
+			return stored, key, fmt.Errorf("the key was not stored, because its test failed: %w", err)
+		}
+	}
+	place, err := from.Store.Set(ctx, k.Provider, key)
+	if err != nil {
+		return stored, key, fmt.Errorf("the key was not stored: %w", err)
+	}
+	stored = storedIn(place)
+	stored.Restart = s.remember(k.Provider, key) != nil
+	stored.UsedFirst = setVariables(c, k.Provider)
+	return stored, key, nil
+}
+
+// loginOnly returns an error for a provider that takes a login in place of a key.
+func loginOnly(name string) error {
+	if config.TakesLogin(name) {
+		return fmt.Errorf("%s takes a login in place of a key", Title(name))
+	}
+	return nil
+}
+
+// remember puts a key into the memory of the daemon, where it replaces one that a client gave before; the zero Secret removes it.
+func (s Setup) remember(name string, key provider.Secret) error {
+	if s.Memory == nil {
+		return nil
+	}
+	return s.Memory.Hand(name, key)
+}
+
+// storedIn returns a place for clients.
+func storedIn(place keystore.Place) protocol.StoredKey {
+	stored := protocol.StoredKey{File: place.File}
+	if place.Failed != nil {
+		stored.KeyringProblem = place.Failed.Error()
+	}
+	return stored
+}
+
+// setVariables returns the variables of the environment of this process that have a key of a provider.
+func setVariables(c config.Config, name string) []string {
+	return slices.DeleteFunc(slices.Clone(variablesOf(c, name)), func(variable string) bool { return os.Getenv(variable) == "" })
+}
+
+// MaxPasted is the largest key that a person can enter, in bytes.
+const MaxPasted = 8 << 10
+
+// entered returns the key in a text that a person entered or pasted: without white space and quotes around it, and without the
+// name of its variable. It rejects a text that is no key, and a key of another provider.
+func entered(c config.Config, name, text string) (provider.Secret, error) {
+	size := len(text)
+	text = strings.TrimPrefix(text, "\ufeff") // which some programs on Windows put before a text
+	text = strings.TrimPrefix(strings.TrimSpace(text), "export ")
+	if variable, value, ok := strings.Cut(text, "="); ok && slices.Contains(variablesOf(c, name), variable) {
+		text = value
+	}
+	for _, quotes := range []string{`""`, "''", "``", "“”", "‘’"} {
+		marks := []rune(quotes)
+		if inner, ok := strings.CutPrefix(text, string(marks[0])); ok && strings.HasSuffix(inner, string(marks[1])) {
+			text = strings.TrimSpace(strings.TrimSuffix(inner, string(marks[1])))
+		}
+	}
+	odd := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+	switch owner := providers.KeyOwner(text); {
+	case text == "":
+		return provider.Secret{}, errors.New("no key was entered")
+	case size > MaxPasted || odd >= 0 && text[odd] <= ' ':
+		return provider.Secret{}, errors.New("that is no key: it must be one line without spaces")
+	case odd >= 0:
+		return provider.Secret{}, fmt.Errorf("that is no key: character %d of it is not on a keyboard. Copy the key again, without the text around it", len([]rune(text[:odd]))+1)
+	case owner != "" && owner != name && c.Providers[name].BaseURL == "":
+		return provider.Secret{}, fmt.Errorf("that looks like a key of %s, not of %s; choose %s to store it", Title(owner), Title(name), Title(owner))
+	}
+	return provider.NewSecret(text), nil
+}
+
+// testKey makes one real call with a key: a small model call if a model of the provider is known, else a request for its list of models.
+func testKey(ctx context.Context, c config.Config, name string, key provider.Secret) error {
+	memory := provider.NewKeys(func(string) string { return "" })
+	memory.Accept(name)
+	if err := memory.Hand(name, key); err != nil {
+		return err
+	}
+	source, err := c.Source(config.KeySources{Memory: memory}, config.NotSet)
+	if err != nil {
+		return err
+	}
+	if m, ok := source.Model(name + "/" + knownmodels.Default(name)); ok {
+		_, err := models.Try(ctx, m)
+		return err
+	}
+	m, _ := source.Model(name + "/list")
+	if issue := m.Problem(ctx); issue != nil {
+		return errors.New(issue.Message)
+	}
+	return nil
+}
+
+// Unreachable reports whether the test of a key failed for a reason that says nothing about the key: there was no answer.
+func Unreachable(err error) bool {
+	e, ok := errors.AsType[*provider.Error](err)
+	return ok && (e.Kind == provider.KindTransport || e.Kind == provider.KindTimeout)
+}
+
+// RemoveKey deletes the stored key or login of a provider, and removes it from the memory of the daemon. It returns the variables of the
+// environment that still have a key.
+func (s Setup) RemoveKey(ctx context.Context, name string) (variables []string, err error) {
+	c, from, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	had, err := from.Store.Delete(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if !had {
+		return nil, fmt.Errorf("no key of %s is stored", name)
+	}
+	if config.TakesLogin(name) {
+		return nil, nil // the daemon reads the store
+	}
+	if err := s.remember(name, provider.Secret{}); err != nil && !errors.Is(err, provider.ErrUnknownKey) {
+		return nil, err
+	}
+	return setVariables(c, name), nil
+}
+
+// Stored returns the names of the providers with a stored key or login, sorted.
+func (s Setup) Stored() ([]string, error) {
+	_, from, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	return from.Store.Names()
+}
