@@ -2,8 +2,8 @@ import { createHighlighterCoreSync, type HighlighterCore, type ThemeRegistration
 import { createJavaScriptRegexEngine } from "@shikijs/engine-javascript";
 import { grammarOf, type Token } from "../model/languages";
 
-/** The longest time that the highlighting of a piece of code may take, in ms. The rest stays plain. */
-const maxMs = 300;
+/** The longest line that is highlighted, in characters. Longer ones stay plain, so none takes long. */
+const maxLine = 1000;
 
 /** The longest code that is highlighted, in characters. */
 const maxChars = 100_000;
@@ -26,7 +26,10 @@ export class Highlighter {
     this.core.loadThemeSync({ ...theme, name: this.theme });
   }
 
-  /** tokens returns the tokens of each line of code, or undefined if it stays plain. */
+  /**
+   * tokens returns the tokens of each line of code, or undefined if it stays plain. There is no limit of time: after one, the rest of a line
+   * has the colors of what is before it, and the first use of a grammar takes long.
+   */
   tokens(language: string, code: string): Token[][] | undefined {
     const lang = grammarOf(language);
     if (lang === undefined || code.length > maxChars) {
@@ -36,7 +39,7 @@ export class Highlighter {
       this.core.loadLanguageSync(this.load(lang));
       this.loaded.add(lang);
     }
-    const lines = this.core.codeToTokensBase(code, { lang, theme: this.theme, tokenizeTimeLimit: maxMs });
+    const lines = this.core.codeToTokensBase(code, { lang, theme: this.theme, tokenizeMaxLineLength: maxLine, tokenizeTimeLimit: 0 });
     return lines.map((line) => line.map(({ content, color, fontStyle = 0 }): Token => (fontStyle > 0 ? [content, color, fontStyle] : [content, color])));
   }
 }

@@ -40,6 +40,19 @@ describe("part/13 the colors of code", function () {
     }
   });
 
+  it("are right however long the first use of a grammar takes, and long lines stay plain", () => {
+    const { now } = Date;
+    let passed = 0;
+    try {
+      Date.now = () => (passed += 1000);
+      const highlighter = new Highlighter(load, { name: "mine", type: "dark", colors: {}, tokenColors: [{ settings: { foreground: "#eeeeee" } }, { scope: "comment", settings: { foreground: "#00aa00" } }] } as never);
+      const lines = highlighter.tokens("ts", `// a comment\nexport const x = 1; // b\n// ${"c".repeat(1000)}`);
+      assert.deepEqual(lines?.map((line) => line.filter(([, color]) => color === "#00AA00").map(([text]) => text).join("")), ["// a comment", "// b", ""]);
+    } finally {
+      Date.now = now;
+    }
+  });
+
   it("know the names that models use", () => {
     assert.deepEqual(["JS", "bash", "c++", "dockerfile", "toml", "brainfuck"].map(grammarOf), ["typescript", "shellscript", "cpp", "docker", "toml", undefined]);
   });
