@@ -1,4 +1,5 @@
-import type { Decision, DecisionChoice, FilePreview, Hunk, Session, ToolCall } from "../protocol";
+import type { Decision, DecisionChoice, FilePreview, Session, ToolCall } from "../protocol";
+import type { TextHunk } from "./diff";
 
 /** Answer is an answer to a decision with what an approval may add to it. */
 export interface Answer {
@@ -134,7 +135,7 @@ export interface DiffLine {
 }
 
 /** linesOf returns the lines of a hunk. */
-export function linesOf({ oldStart, newStart, text }: Hunk): DiffLine[] {
+export function linesOf({ oldStart, newStart, text }: TextHunk): DiffLine[] {
   let [before, after] = [oldStart, newStart];
   return text.replace(/\n$/, "").split("\n").map((line): DiffLine => {
     const rest = line.slice(1);

@@ -6,14 +6,18 @@ const answered: Partial<Record<DecisionChoice, string>> = {
   allowAlways: "A person always allows it.",
 };
 
-/** decidedText says in a sentence or two how a tool call was decided and why. */
-export function decidedText({ mode, why, choice, by }: CallDecision): string {
+/** verdictOf says how a tool call was decided. A decision without a question ends with a colon, before the reason for it. */
+export function verdictOf({ mode, choice, by }: CallDecision): string {
   const verdict = mode === "deny" ? "Denied" : "Allowed";
   if (by === "deadline") {
-    return `${verdict}, because no answer came in time. Reason for the question: ${why.text}`;
+    return `${verdict}, because no answer came in time.`;
   }
-  if (choice !== undefined) {
-    return `${mode === "deny" ? "A person denied it." : (answered[choice] ?? "A person allowed it once.")} Reason for the question: ${why.text}`;
-  }
-  return `${verdict}: ${why.text}`;
+  return choice === undefined ? `${verdict}:` : mode === "deny" ? "A person denied it." : (answered[choice] ?? "A person allowed it once.");
+}
+
+/** decidedText says in a sentence or two how a tool call was decided and why. */
+export function decidedText(decision: CallDecision): string {
+  const { by, choice, why } = decision;
+  const asked = by === "deadline" || choice !== undefined;
+  return `${verdictOf(decision)} ${asked ? "Reason for the question: " : ""}${why.text}`;
 }

@@ -28,6 +28,15 @@ export function parse(diff: string): Hunk[] {
   return hunks;
 }
 
+/** TextHunk is a part of a unified diff as text: its lines with their marks. */
+export type TextHunk = Pick<PreviewHunk, "oldStart" | "newStart" | "text">;
+
+/** textHunks returns the hunks of a unified diff of one file. */
+export function textHunks(diff: string): TextHunk[] {
+  const heads = [...diff.matchAll(/^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@.*\n/gm)];
+  return heads.map((head, at) => ({ oldStart: Number(head[1]), newStart: Number(head[2]), text: diff.slice(head.index + head[0].length, heads[at + 1]?.index) }));
+}
+
 /** hunkOf returns a hunk of an approval. start is that of the old text. */
 export function hunkOf({ oldStart, text }: PreviewHunk): Hunk {
   const lines = text.replace(/\n$/, "").split("\n");

@@ -19,5 +19,10 @@ export function grammarOf(language: string): string | undefined {
   return (grammars as readonly string[]).includes(known) ? known : undefined;
 }
 
+/** languageOf returns the language of a file for its name: its extension, or the whole name without one. */
+export function languageOf(path: string): string {
+  return /[^./\\]+$/.exec(path)?.[0] ?? "";
+}
+
 /** Token is a piece of code with the color and the font style of a theme. The style adds 1 for italic, 2 for bold, 4 for underlined. */
 export type Token = [text: string, color?: string, style?: number];

@@ -1,6 +1,8 @@
-import { factsOf, fileTitle, hunkCount, linesOf, missingText, tally } from "../model/approvals";
+import { factsOf, fileTitle, hunkCount, missingText, tally } from "../model/approvals";
 import type { Decision, FilePreview, Hunk, Session } from "../protocol";
+import { diffElement } from "./diff";
 import { button, h } from "./dom";
+import type { Highlights } from "./highlights";
 
 /** Preview shows what a call will do. */
 export interface Preview {
@@ -12,7 +14,7 @@ export interface Preview {
 }
 
 /** previewOf returns the preview of an approval: its command, or the diffs of its files. open opens a diff in the editor; changed is called after the user took or left a change. */
-export function previewOf(decision: Decision, session: Session | undefined, open: (file: number) => void, changed: () => void): Preview {
+export function previewOf(decision: Decision, session: Session | undefined, highlights: Highlights, open: (file: number) => void, changed: () => void): Preview {
   const { command, files = [], hosts = [] } = decision.detail ?? {};
   const boxes: HTMLInputElement[] = [];
   const choosable = hunkCount(decision) > 0;
@@ -30,9 +32,9 @@ export function previewOf(decision: Decision, session: Session | undefined, open
   const element = h(
     "div",
     { class: "preview" },
-    command && h("pre", { class: "command" }, command.command),
+    command && commandElement(command.command, highlights),
     command && h("p", { class: "facts" }, factsOf(decision, session).join(" \u00b7 ")),
-    ...files.map((file, index) => fileElement(file, files.length > 1, box, () => open(index))),
+    ...files.map((file, index) => fileElement(file, files.length > 1, box, () => open(index), highlights)),
     hosts.length > 0 && h("p", { class: "hosts" }, `Network: ${hosts.join(", ")}`),
   );
   return {
@@ -42,22 +44,20 @@ export function previewOf(decision: Decision, session: Session | undefined, open
   };
 }
 
+function commandElement(command: string, highlights: Highlights): HTMLElement {
+  const code = h("code", {}, command);
+  highlights.paint(code, "shellscript", command);
+  return h("pre", { class: "command" }, code);
+}
+
 /** fileElement shows the diff of a file. Several files have a title each. */
-function fileElement(file: FilePreview, titled: boolean, box: (hunk: Hunk) => HTMLElement | undefined, open: () => void): HTMLElement {
+function fileElement(file: FilePreview, titled: boolean, box: (hunk: Hunk) => HTMLElement | undefined, open: () => void, highlights: Highlights): HTMLElement {
   const missing = missingText(file);
   return h(
     "div",
     { class: "file" },
     h("p", { class: "facts" }, titled && h("b", {}, `${fileTitle(file)} `), tally(file), " ", (file.hunks ?? []).length > 0 && button("Open diff", open, { class: "link" })),
-    ...(file.hunks ?? []).flatMap((hunk) => [box(hunk), hunkElement(hunk)]),
+    ...(file.hunks ?? []).flatMap((hunk) => [box(hunk), diffElement([hunk], file.path, highlights)]),
     missing !== "" && h("p", { class: "missing" }, missing),
   );
-}
-
-const kinds = { "+": "added", "-": "removed", " ": "same" };
-
-/** hunkElement shows a hunk with line numbers. */
-function hunkElement(hunk: Hunk): HTMLElement {
-  const lines = linesOf(hunk).map(({ number, mark, text }) => h("span", { class: kinds[mark] }, h("i", {}, String(number ?? "")), `${mark} ${text}\n`));
-  return h("pre", { class: "diff numbered" }, ...lines);
 }

@@ -74,8 +74,8 @@ export class Highlights {
 const endsEmpty = (lines: Token[][]) => lines.at(-1)?.length === 0;
 
 function tokenElement([text, color, style = 0]: Token): Node {
-  const span = h("span", {}, text);
-  const properties: [string, string | undefined][] = [["color", color], ["font-style", style & 1 ? "italic" : undefined], ["font-weight", style & 2 ? "bold" : undefined], ["text-decoration", style & 4 ? "underline" : undefined]];
+  const span = h("span", { class: "token" }, text);
+  const properties: [string, string | undefined][] = [["--token", color], ["font-style", style & 1 ? "italic" : undefined], ["font-weight", style & 2 ? "bold" : undefined], ["text-decoration", style & 4 ? "underline" : undefined]];
   properties.forEach(([name, value]) => value && span.style.setProperty(name, value));
   return span;
 }

@@ -1,5 +1,6 @@
 import { callText } from "../model/cells";
-import type { CellCall, Item, ToolOutput } from "../protocol";
+import { decidedText, verdictOf } from "../model/decided";
+import type { CallDecision, CellCall, Item, ToolOutput } from "../protocol";
 import { h } from "./dom";
 import { icon } from "./icons";
 
@@ -19,6 +20,13 @@ export function cellCall(call: CellCall): HTMLElement {
   return h("div", { class: `call ${call.status}` }, stateIcon(call.status), h("code", { title: callText(call) }, callText(call)));
 }
 
+/** decidedElement says how a call was decided. Why a person was asked before it ran can be unfolded. */
+export function decidedElement(decision: CallDecision): HTMLElement {
+  const text = decidedText(decision);
+  const verdict = verdictOf(decision);
+  return decision.mode === "deny" || decision.choice === undefined ? h("p", { class: "decided" }, text) : h("details", { class: "decided" }, h("summary", {}, verdict), text.slice(verdict.length + 1));
+}
+
 /** outputOf returns the output of a call as text. */
 export function outputOf(output: ToolOutput | undefined): string | undefined {
   return output && (output.text ?? output.failure?.message ?? (output.value === undefined ? "" : JSON.stringify(output.value, undefined, 2)));
@@ -27,14 +35,4 @@ export function outputOf(output: ToolOutput | undefined): string | undefined {
 /** noticeOf names the plugin of a notice without text. */
 export function noticeOf(item: Item): string {
   return item.plugin ? `${item.plugin.plugin ?? ""} ${item.plugin.type}`.trim() : "";
-}
-
-/** diffOf shows a unified diff without its header. */
-export function diffOf(diff: string): HTMLElement {
-  const pre = h("pre", { class: "diff" });
-  for (const line of diff.slice(0, maxShownChars).replace(/\n$/, "").split("\n").slice(2)) {
-    const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "at" : "same";
-    pre.append(h("span", { class: kind }, `${line}\n`));
-  }
-  return pre;
 }

@@ -1,16 +1,18 @@
 import type { FromWebview } from "../chat/messages";
 import { usageText } from "../model/usage";
 import { durationText, errorText, resultText } from "../model/cells";
-import { decidedText } from "../model/decided";
 import { counted } from "../model/sessions";
 import type { CodeResult, Item, ItemID, SandboxRefusal } from "../protocol";
+import { textHunks } from "../model/diff";
+import { diffElement } from "./diff";
+import { argumentElements } from "./arguments";
 import { button, h, iconButton } from "./dom";
 import { Highlights } from "./highlights";
 import { icon } from "./icons";
-import { cellCall, diffOf, maxShownChars, noticeOf, outputOf, stateIcon } from "./itemParts";
+import { cellCall, decidedElement, maxShownChars, noticeOf, outputOf, stateIcon } from "./itemParts";
 import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
-import { endText, filesText, lacksKey, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
+import { addedText, endText, filesText, isAdded, isCommand, lacksKey, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
 
 /** The number of calls of a cell that are shown at first. */
 const maxShownCalls = 8;
@@ -36,7 +38,7 @@ export class Items {
       element.replaceChildren(...this.end(row));
       return element;
     }
-    element.className = `row ${row.item.kind}${row.live ? " live" : ""}`;
+    element.className = `row ${isAdded(row.item) ? "addedText" : row.item.kind}${row.live ? " live" : ""}`;
     element.dataset.item = row.item.itemId;
     element.setAttribute("aria-label", labels[row.item.kind]);
     element.replaceChildren(...this.item(row));
@@ -57,6 +59,9 @@ export class Items {
     const { item } = row;
     switch (item.kind) {
       case "userMessage":
+        if (isAdded(item)) {
+          return [this.added(item)];
+        }
         return [...(item.text || !item.attachment ? [h("div", { class: "text" }, item.text ?? "")] : []), ...this.attachment(item), this.actions(row)];
       case "agentMessage":
         return [this.markdown(item, row.live)];
@@ -73,6 +78,12 @@ export class Items {
       case "fileChange":
         return [h("div", { class: "mark" }, item.text ?? noticeOf(item))];
     }
+  }
+
+  /** added shows a text that a plugin added to an input, such as that of a slash command, on one line. The user did not write it. */
+  private added(item: Item): HTMLElement {
+    const { title, lines } = addedText(item);
+    return this.collapsible(item.itemId, false, `${title} (${counted(lines, "line")})`, () => [this.markdown(item, false)]);
   }
 
   private markdown(item: Item, live: boolean): HTMLElement {
@@ -112,9 +123,9 @@ export class Items {
     return h("div", { class: "actions" }, turnId !== undefined && !steered && undoTurn(), steered && stored && undoMessage());
   }
 
-  private call({ item, progress }: ItemRow): HTMLElement {
+  private call({ item, progress, asked }: ItemRow): HTMLElement {
     const change = item.output?.change;
-    const running = item.status === "inProgress";
+    const running = item.status === "inProgress" && !asked && (progress !== undefined || isCommand(item)); // the question about a call shows it
     const took = item.durationMs !== undefined && item.durationMs >= 1000 ? `${(item.durationMs / 1000).toFixed(1)} s` : "";
     const head = h(
       "span",
@@ -126,19 +137,21 @@ export class Items {
       h("span", { class: "took" }, took),
     );
     const unfolded = running || change !== undefined || item.status === "failed" || item.output?.refusal !== undefined;
-    return this.collapsible(item.itemId, unfolded, head, () => this.callBody(item, progress));
+    const details = this.collapsible(item.itemId, unfolded, head, () => this.callBody(item, progress));
+    details.classList.toggle("called", change === undefined); // an unfolded call shows its arguments below
+    return details;
   }
 
   private callBody(item: Item, progress: string | undefined): Node[] {
     const change = item.output?.change;
     const body: Node[] = [];
     if (change) {
-      body.push(diffOf(change.diff), button("Open diff", () => this.post({ type: "diff", change }), { class: "link" }));
+      body.push(diffElement(textHunks(change.diff.slice(0, maxShownChars)), change.path, this.highlights), button("Open diff", () => this.post({ type: "diff", change }), { class: "link" }));
     } else {
-      body.push(this.argumentsOf(item));
+      body.push(...argumentElements(item.args, this.highlights));
     }
     if (item.decision) {
-      body.push(h("p", { class: "decided" }, decidedText(item.decision)));
+      body.push(decidedElement(item.decision));
     }
     const text = outputOf(item.output) ?? progress;
     if (text && !change) {
@@ -148,16 +161,6 @@ export class Items {
       body.push(h("p", { class: "refusal" }, item.output.refusal.what), ...this.againButtons(item.itemId, item.output.refusal));
     }
     return body;
-  }
-
-  /** argumentsOf shows the arguments of a call: a command as it runs, others as JSON. */
-  private argumentsOf({ args }: Item): HTMLElement {
-    const { command, ...others } = (args ?? {}) as { command?: unknown };
-    const whole = typeof command === "string" && Object.keys(others).length === 0;
-    const [language, text] = whole ? ["shellscript", command] : ["json", JSON.stringify(args ?? {}, undefined, 2)];
-    const code = h("code", {}, text);
-    this.highlights.paint(code, language, text);
-    return h("pre", { class: "args" }, code);
   }
 
   /** againButtons offer to run a refused call once more, the one that allows less first. */

@@ -38,7 +38,7 @@ let requestedCursor = ""; // the cursor of the last requested page
 
 const items = new Items(post);
 const list = new List<ChatRow>(byId("scroller"), byId("list"), (row, old) => items.row(row, old), loadOlder);
-const questions = new QuestionCards(byId("asked"), post, () => composer.focus());
+const questions = new QuestionCards(byId("asked"), post, () => composer.focus(), items.highlights);
 const welcome = new Welcome(byId("welcome"), post, (text) => composer.setText(text));
 const context = new ContextPanel(byId("context"), () => post({ type: "context" }));
 const composer = new Composer(byId("composer"), context.meter, post, (draft) => api.setState({ sessionId, draft }), showFailure);

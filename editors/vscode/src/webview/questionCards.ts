@@ -3,8 +3,10 @@ import { words } from "../decisionText";
 import { headline, isLasting, leavesSandbox, timeLeft, timesOf, type Answer } from "../model/approvals";
 import type { Decision, DecisionChoice, DecisionID, Session } from "../protocol";
 import { ApprovalAnswers } from "./approvalAnswers";
+import { argumentElements } from "./arguments";
 import { previewOf } from "./approvalPreview";
 import { button, h } from "./dom";
+import type { Highlights } from "./highlights";
 
 const keys: Partial<Record<DecisionChoice, string>> = { allowOnce: "Y", allowSession: "S", allowAlways: "A", reject: "N" };
 
@@ -24,7 +26,7 @@ export class QuestionCards {
   private timer?: ReturnType<typeof setInterval>;
 
   /** leave moves the focus away after the last question is answered. */
-  constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly leave: () => void) {}
+  constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly leave: () => void, private readonly highlights: Highlights) {}
 
   /** show shows decisions. times are when their default answers apply, by the clock of this page, for those that are known. */
   show(decisions: Decision[], connected: boolean, session?: Session, times: Record<DecisionID, number> = {}): void {
@@ -86,7 +88,7 @@ export class QuestionCards {
     const approval = kind === "approval" && detail !== undefined;
     const question = approval ? headline(decision, session) : decision.prompt;
     const left = h("span", { class: "left", role: "timer" });
-    const preview = approval ? previewOf(decision, session, (file) => this.post({ type: "preview", decisionId, file }), () => answers.changed()) : undefined;
+    const preview = approval ? previewOf(decision, session, this.highlights, (file) => this.post({ type: "preview", decisionId, file }), () => answers.changed()) : undefined;
     const send = (answer: Answer) => this.post({ type: "answer", decisionId, ...answer });
     const answers = new ApprovalAnswers(decision, { disabled: !this.connected, taken: () => preview?.taken(), hint: (choice) => hint(choice), send });
     const element = h(
@@ -94,7 +96,7 @@ export class QuestionCards {
       { class: leavesSandbox(decision, session) ? "card outside" : "card", role: "group", label: question, tabindex: -1 },
       h("p", { class: "question" }, h("b", {}, question), left),
       preview?.element,
-      call && h("details", { open: preview?.bare }, h("summary", {}, `All arguments of ${call.name}`), h("pre", {}, JSON.stringify(call.args, undefined, 2))),
+      call && h("details", { open: preview?.bare }, h("summary", {}, `All arguments of ${call.name}`), ...argumentElements(call.args, this.highlights)),
       approval && h("p", { class: "why" }, detail.why.text),
       decision.choices.includes("answer") ? this.field(decision, send) : undefined,
       answers.element,

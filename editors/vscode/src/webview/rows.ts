@@ -8,6 +8,8 @@ export interface ItemRow extends Row {
   item: Item;
   progress?: string;
   live: boolean;
+  /** a person is asked about the call */
+  asked?: boolean;
   /** the message was sent while its turn ran */
   steered?: boolean;
 }
@@ -28,7 +30,7 @@ export function rowsOf(view: SessionView): ChatRow[] {
   const started = new Set<TurnID>(); // turns with an earlier item
   view.items.forEach((item, at) => {
     const { turnId } = item;
-    const steered = item.kind === "userMessage" && turnId !== undefined && started.has(turnId) && !sameInput(view.items[at - 1], item);
+    const steered = item.kind === "userMessage" && !isAdded(item) && turnId !== undefined && started.has(turnId) && !sameInput(view.items[at - 1], item);
     rows.push({ ...rowOf(view, item), ...(steered && { steered }) });
     if (turnId !== undefined) {
       started.add(turnId);
@@ -42,6 +44,22 @@ export function rowsOf(view: SessionView): ChatRow[] {
   return rows;
 }
 
+/** isAdded reports whether a plugin added a message to an input. */
+export function isAdded({ kind, origin }: Item): boolean {
+  return kind === "userMessage" && origin?.kind === "plugin";
+}
+
+/** addedText returns the first line of a message that a plugin added, and the number of its other lines. */
+export function addedText({ text = "" }: Item): { title: string; lines: number } {
+  const [title = "", ...rest] = text.trimEnd().split("\n");
+  return { title: title.replace(/^\[|\]$/g, ""), lines: rest.length };
+}
+
+/** isCommand reports whether a call runs a command. */
+export function isCommand({ args }: Item): boolean {
+  return typeof (args as { command?: unknown } | undefined)?.command === "string";
+}
+
 /** sameInput reports whether two items are parts of one input, such as a text and its attachment. */
 function sameInput(a: Item | undefined, b: Item): boolean {
   return a?.kind === "userMessage" && a.turnId === b.turnId && a.origin?.inputId === b.origin?.inputId;
@@ -49,7 +67,9 @@ function sameInput(a: Item | undefined, b: Item): boolean {
 
 function rowOf(view: SessionView, item: Item): ItemRow {
   const progress = item.callId === undefined ? undefined : view.progress[item.callId];
-  return { key: item.itemId, version: progress === undefined ? item : `${item.status}:${progress.length}:${progress.slice(-40)}`, item, progress, live: item.itemId in view.live };
+  const asked = item.status === "inProgress" && item.callId !== undefined && view.decisions.some(({ call }) => call?.callId === item.callId);
+  const version = progress !== undefined || asked ? `${item.status}:${asked}:${progress?.length}:${progress?.slice(-40)}` : item;
+  return { key: item.itemId, version, item, progress, live: item.itemId in view.live, ...(asked && { asked }) };
 }
 
 /** Step is an entry of a plan. */
@@ -108,10 +128,20 @@ export function filesText(point: FilePoint | undefined): string {
 
 /** summaryOf returns the most informative argument of a tool call, on one line. */
 export function summaryOf(item: Item): string {
+  const patched = patchedFiles(item);
+  if (patched !== "") {
+    return patched;
+  }
   const args = (item.args ?? {}) as Record<string, unknown>;
   const known = ["command", "path", "pattern", "query", "url", "task", "name"].map((name) => args[name]);
   const argument = known.find((value) => typeof value === "string") ?? Object.values(args).find((value) => typeof value === "string");
   const text = typeof argument === "string" ? argument : "";
   const line = text.split("\n")[0] ?? "";
   return line.length < text.length || line.length > 160 ? `${line.slice(0, 160)}\u2026` : line;
+}
+
+/** patchedFiles returns the files that a call changes with a patch; "" for other calls. */
+function patchedFiles({ args }: Item): string {
+  const { patch } = (args ?? {}) as { patch?: unknown };
+  return typeof patch === "string" ? [...patch.matchAll(/^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm)].map(([, path]) => path).join(", ") : "";
 }

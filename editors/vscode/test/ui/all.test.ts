@@ -214,7 +214,7 @@ describe("issue/6-1 a real VS Code, all flows", function () {
       await code.choose(theme);
       await code.chat.locator(`body.${kind}`).waitFor();
       await code.shot(`theme ${kind}`);
-      await until(async () => (await code.chat.locator("pre.args code span").evaluateAll((all: HTMLElement[]) => all.some((span) => span.style.color !== ""))) && (await unreadable(code.chat.locator("body"))).length === 0); // the colors of code follow
+      await until(async () => (await code.chat.locator("pre.args code span").evaluateAll((all: HTMLElement[]) => all.some((span) => span.style.getPropertyValue("--token") !== ""))) && (await unreadable(code.chat.locator("body"))).length === 0); // the colors of code follow
       colors.add(await code.chat.locator("body").evaluate((body) => `${getComputedStyle(body).color} on ${getComputedStyle(body).backgroundColor}`));
     }
     assert.equal(colors.size, 3, [...colors].join(", "));

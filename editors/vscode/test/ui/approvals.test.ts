@@ -56,7 +56,7 @@ describe("part/11 approvals in a real VS Code", function () {
     const card = code.chat.locator("#asked .card");
     await card.getByText("Change long.txt?").waitFor();
     await card.getByText(/^Denied in \d+:\d\d$/).waitFor();
-    assert.deepEqual(await card.locator(".numbered .added").allInnerTexts().then((all) => all.map((text) => text.trim())), ["2+ LINE TWO", "28+ LINE 28"]);
+    assert.deepEqual(await card.locator(".diff .added").allInnerTexts().then((all) => all.map((text) => text.trim())), ["2+ LINE TWO", "28+ LINE 28"]);
     await code.shot("approval diff");
     await card.getByRole("button", { name: "Open diff" }).click();
     const { before: left, after: right } = await diffLines(code.page, "LINE TWO");

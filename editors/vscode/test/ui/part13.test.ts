@@ -87,7 +87,7 @@ describe("part/13 a real VS Code", function () {
     await code.say("make a plan");
     const keyword = code.chat.locator(".markdown pre code span", { hasText: "const" }).first();
     await keyword.waitFor();
-    assert.notEqual(await keyword.evaluate((span) => span.style.color), "");
+    assert.notEqual(await keyword.evaluate((span) => getComputedStyle(span).getPropertyValue("--token")), "");
     await code.chat.locator("#composer textarea").pressSequentially("/ren");
     await code.chat.getByRole("option", { name: /rename/ }).click();
     await code.page.locator(".quick-input-widget:visible input.input").fill("named in the chat");

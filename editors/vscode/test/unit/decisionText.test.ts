@@ -40,7 +40,7 @@ describe("part/11 text of a decision", () => {
 
 describe("part/11 parts of an approval", () => {
   it("number the lines of a hunk", () => {
-    const lines = linesOf({ oldStart: 3, oldLines: 2, newStart: 7, newLines: 2, text: " same\n-old\n+new\n after\n" });
+    const lines = linesOf({ oldStart: 3, newStart: 7, text: " same\n-old\n+new\n after\n" });
     assert.deepEqual(lines.map(({ number, mark, text }) => `${number} ${mark} ${text}`), ["7   same", "4 - old", "8 + new", "9   after"]);
   });
 

@@ -2,6 +2,7 @@ import { strict as assert } from "node:assert";
 import { parseHTML } from "linkedom";
 import type { FromWebview } from "../../src/chat/messages";
 import type { Decision } from "../../src/protocol";
+import { Highlights } from "../../src/webview/highlights";
 import { QuestionCards } from "../../src/webview/questionCards";
 
 describe("part/11 questions of a chat", () => {
@@ -16,7 +17,7 @@ describe("part/11 questions of a chat", () => {
     const decision: Decision = { decisionId: "dec_1", sessionId: "s", kind: "approval", prompt: "May it? The plugin guard asks: new file", choices: ["allowOnce", "allowSession", "allowAlways", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
     const place = document.createElement("section");
     const posted: FromWebview[] = [];
-    const asked = new QuestionCards(place, (message) => posted.push(message), () => undefined);
+    const asked = new QuestionCards(place, (message) => posted.push(message), () => undefined, new Highlights(() => undefined));
     asked.show([decision], true);
     assert.match(place.textContent ?? "", /The plugin guard asks: new file/);
     assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.textContent), ["Allow once", "Allow for this session", "Always allow", "Deny"]);
@@ -37,7 +38,7 @@ describe("part/11 questions of a chat", () => {
   const opened = (decision: Decision) => {
     const place = document.createElement("section");
     const posted: FromWebview[] = [];
-    new QuestionCards(place, (message) => posted.push(message), () => undefined).show([decision], true);
+    new QuestionCards(place, (message) => posted.push(message), () => undefined, new Highlights(() => undefined)).show([decision], true);
     const buttons = () => [...place.querySelectorAll("button")].map((b) => b.textContent);
     const click = (text: string) => [...place.querySelectorAll("button")].find((b) => b.textContent === text)?.click();
     return { place, posted, buttons, click };
@@ -69,7 +70,7 @@ describe("part/11 questions of a chat", () => {
     const hunk = (start: number) => ({ oldStart: start, oldLines: 1, newStart: start, newLines: 1, text: "-old\n+new\n" });
     const card = opened(approval({ files: [{ path: "a.txt", kind: "change", added: 2, removed: 2, hunks: [hunk(1), hunk(9)] }], why, editable: true }, "edit", { path: "a.txt" }));
     assert.equal(card.place.querySelector(".question b")?.textContent, "Change a.txt?");
-    assert.deepEqual([...card.place.querySelectorAll(".numbered span")].map((one) => one.textContent), ["1- old\n", "1+ new\n", "9- old\n", "9+ new\n"]);
+    assert.deepEqual([...card.place.querySelectorAll(".diff > span")].map((one) => one.textContent), ["1- old\n", "1+ new\n", "9- old\n", "9+ new\n"]);
     const boxes = [...card.place.querySelectorAll("input")];
     boxes[0]!.checked = false;
     boxes[0]!.dispatchEvent(new (boxes[0]!.ownerDocument.defaultView!.Event)("change"));

@@ -97,14 +97,50 @@ describe("issue/6-1 items of a chat", () => {
     assert.equal(element.querySelector("summary code")?.textContent, "<b>ls</b>");
   });
 
+  it("part/13 show the arguments of a call as text, without escapes", () => {
+    const shown = (args: unknown) => {
+      const element = row({ ...call, status: "failed", tool: "t", args, output: { status: "failure" } });
+      return [...element.querySelectorAll("details > .facts, details > .args")].map((one) => `${one.tagName} ${one.textContent}`);
+    };
+    assert.deepEqual(shown({ path: "a.go", content: "x\n\"y\"" }), ["P path: a.go", "P content:", 'PRE x\n"y"']);
+    assert.deepEqual(shown({ command: "ls", workdir: "w", outside: true }), ["P workdir: w \u00b7 outside: true", "PRE ls"]);
+    assert.deepEqual(shown({}), ["P No arguments"]);
+    assert.deepEqual(shown({ list: Array.from({ length: 30 }, (_, n) => n) }).map((text) => text.replace(/\s+/g, "")), [`PRE[${Array.from({ length: 30 }, (_, n) => n).join(",")}]`]);
+    assert.deepEqual(shown(["x"]), ['PRE [\n  "x"\n]']);
+  });
+
+  it("part/13 leave the arguments of a call to the question about it", () => {
+    const running: Item = { ...call, status: "inProgress", output: undefined };
+    const open = (item: Item, decisions: unknown[]) => {
+      const [one] = rowsOf({ ...snapshot(attached), items: [item], decisions } as never);
+      const element = new Items(() => undefined).row(one as ItemRow, undefined);
+      return [element.querySelector("details")?.hasAttribute("open"), one?.version];
+    };
+    const [waits, before] = open(running, [{ decisionId: "d", call: { callId: "k" } }]);
+    const [runs, after] = open(running, []);
+    assert.deepEqual([waits, runs, before === after], [false, true, false]);
+    assert.equal(open({ ...running, args: { patch: "*** Begin Patch" } }, [])[0], false);
+    assert.equal(summaryOf({ ...running, args: { patch: "*** Begin Patch\n*** Update File: a/b.go\n@@\n*** Delete File: c.go\n" } }), "a/b.go, c.go");
+  });
+
+  it("part/13 show the text of a slash command on one line, and cannot undo it", () => {
+    const said: Item = { itemId: "n1:0", kind: "userMessage", status: "completed", atMs: 1, turnId: "t", text: "/review a.go", origin: { kind: "turnInput", inputId: "i" } };
+    const added: Item = { ...said, itemId: "n1:1", text: "[The text of the command /review]\n# Review\nThe file a.go.\n", origin: { kind: "plugin", plugin: "lashd-commands" } };
+    const rows = rowsOf({ ...snapshot(attached), items: [said, added] });
+    const element = new Items(() => undefined).row(rows[1] as ItemRow, undefined);
+    assert.deepEqual([element.className, element.textContent, element.querySelectorAll("button").length], ["row addedText", "The text of the command /review (2 lines)", 0]);
+    assert.equal(new Items(() => undefined).row(rows[0] as ItemRow, undefined).querySelector(".text")?.textContent, "/review a.go");
+  });
+
   it("open the diff of a call", () => {
     const asked: FromWebview[] = [];
-    const change = { path: "a.txt", diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n", added: 1, removed: 1 };
+    const change = { path: "a.go", diff: "--- a/a.go\n+++ b/a.go\n@@ -1,2 +1,2 @@\n-x\n+y\n z\n@@ -8 +8,0 @@\n-@@ -1 +1 @@\n", added: 1, removed: 2 };
     const item: Item = { ...call, output: { status: "success", change } };
     const element = new Items((message) => asked.push(message)).row({ key: "c", version: 1, item, live: false }, undefined);
-    assert.deepEqual([...element.querySelectorAll(".diff span")].map((line) => line.textContent), ["@@ -1 +1 @@\n", "-x\n", "+y\n"]);
+    assert.deepEqual([...element.querySelectorAll(".diff span")].map((line) => line.textContent), ["1- x\n", "1+ y\n", "2  z\n", "\u22ef\n", "8- @@ -1 +1 @@\n"]);
     [...element.querySelectorAll("button")].find((b) => b.textContent === "Open diff")?.click();
-    assert.deepEqual(asked, [{ type: "diff", change }]);
+    assert.deepEqual(asked.filter(({ type }) => type === "diff"), [{ type: "diff", change }]);
+    assert.deepEqual(asked.flatMap((one) => (one.type === "highlight" ? [[one.language, one.code]] : [])), [["go", "y\nz"], ["go", "x\nz"], ["go", "@@ -1 +1 @@"]]);
   });
 
   it("issue/19-5 show a code cell with its result, the line of its error and its changed globals", () => {
@@ -132,7 +168,7 @@ describe("issue/6-1 items of a chat", () => {
     const lines: Token[][] = [[["let", "#112233", 2], [" x = '<b>';"]], [["f(x);"]], []];
     items.highlights.arrived(1, lines);
     for (const element of [code, drawn()]) {
-      assert.deepEqual([element?.textContent, element?.querySelectorAll("b").length, element?.querySelector("span")?.getAttribute("style")], ["let x = '<b>';\nf(x);\n", 0, "color:#112233;font-weight:bold"]);
+      assert.deepEqual([element?.textContent, element?.querySelectorAll("b").length, element?.querySelector("span")?.getAttribute("style")], ["let x = '<b>';\nf(x);\n", 0, "--token:#112233;font-weight:bold"]);
     }
     items.highlights.forget();
     drawn();
