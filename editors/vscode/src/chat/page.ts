@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
+import { pageBody } from "./pageBody";
 
 /** page returns the HTML of a chat. Its content security policy allows only the extension's own script and style. */
 export function page(webview: vscode.Webview, extensionUri: vscode.Uri, sessionId: string): string {
@@ -14,12 +15,7 @@ export function page(webview: vscode.Webview, extensionUri: vscode.Uri, sessionI
 <title>lashd</title>
 </head>
 <body data-session="${sessionId}">
-<header id="head"></header>
-<main id="scroller" tabindex="-1"><section id="welcome" hidden></section><div id="list" role="feed" aria-label="Conversation"></div></main>
-<section id="asked" aria-label="Open questions" aria-live="assertive"></section>
-<section id="queue" aria-label="Queued inputs"></section>
-<section id="context" aria-label="Context window" hidden></section>
-<footer id="composer"></footer>
+${pageBody}
 <script nonce="${nonce}" src="${uri("webview.js")}"></script>
 </body>
 </html>`;

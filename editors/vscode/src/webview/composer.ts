@@ -20,8 +20,8 @@ export class Composer {
   private readonly chips = h("div", { class: "chips" });
   private readonly problem = h("div", { class: "problem", role: "alert" });
   private readonly send = iconButton("arrow-up", "Send", () => this.submit("queue"), { class: "first send" });
-  private readonly steer = iconButton("debug-step-into", "Steer", () => this.submit("steer"), { title: "Steer: send to the running turn, at its next checkpoint (Ctrl+Enter)" });
-  private readonly stop = iconButton("debug-stop", "Stop", () => this.post({ type: "stop" }), { title: "Stop the running turn (Escape)" });
+  private readonly steer = iconButton("debug-step-into", "Steer", () => this.submit("steer"), { class: "plain", title: "Steer: send to the running turn, at its next checkpoint (Ctrl+Enter)" });
+  private readonly stop = iconButton("debug-stop", "Stop", () => this.post({ type: "stop" }), { class: "plain", title: "Stop the running turn (Escape)" });
   private readonly suggestions = new Suggestions(this.field, (message) => this.post(message), (suggestion, word) => this.replace(suggestion, word));
   private readonly history = new PromptHistory(() => this.post({ type: "history" }), (text) => this.setText(text));
   private readonly model = button("", () => this.post({ type: "run", command: "chooseModel" }), { class: "setting", title: "Choose the model from the next turn on" });

@@ -127,6 +127,7 @@ function draw() {
   composer.showSettings(view.session.config);
   context.update(view);
   drawHead(view);
+  drawState(view);
   drawQueue(view);
 }
 
@@ -140,6 +141,27 @@ function retryText(retry: RetryStatus) {
   return `The model call failed: ${retry.message ?? retry.reason}${status}; ${next} in ${Math.ceil(retry.waitMs / 1000)} s`;
 }
 
+/** stateText says what the session does now; "" if it waits for an input. */
+function stateText(shown: SessionView): string {
+  if (!connected) {
+    return "Reconnecting to lashd\u2026";
+  }
+  if (shown.retry) {
+    return retryText(shown.retry);
+  }
+  return shown.turnId === undefined ? "" : shown.decisions.length > 0 ? "Waiting for your answer" : "Working\u2026";
+}
+
+/** drawState changes the state only if it is another one, because screen readers read each change. */
+function drawState(shown: SessionView) {
+  const text = stateText(shown);
+  const place = byId("state");
+  if (place.textContent !== text) {
+    const sign = shown.decisions.length > 0 && connected ? "question" : "loading codicon-modifier-spin";
+    place.replaceChildren(...(text === "" ? [] : [icon(sign), h("span", {}, text)]));
+  }
+}
+
 function drawHead(shown: SessionView) {
   const { title } = shown.session;
   const steps = planOf(shown);
@@ -148,10 +170,8 @@ function drawHead(shown: SessionView) {
   const plan = h("details", { class: "plan" }, h("summary", {}, `Plan: ${done} of ${steps.length}`), ...steps.map((step) => h("div", { class: step.status }, marks[step.status](), ` ${step.text}`)));
   const unfolded = document.querySelector<HTMLDetailsElement>(".plan")?.open ?? false;
   plan.open = unfolded;
-  const state = !connected ? "Reconnecting to lashd\u2026" : shown.retry ? retryText(shown.retry) : shown.turnId !== undefined ? "Working\u2026" : "";
   byId("head").replaceChildren(
     h("b", {}, title ?? ""),
-    h("span", { class: "state", role: "status" }, state),
     h("span", { class: "space" }),
     h("span", { class: "usage", title: "Token usage of this session" }, usageText(shown.total)),
     ...(steps.length > 0 ? [plan] : []),

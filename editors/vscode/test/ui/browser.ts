@@ -2,6 +2,7 @@ import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
 import { chromium, type Browser, type Locator, type Page } from "playwright-core";
 import type { FromWebview } from "../../src/chat/messages";
+import { pageBody } from "../../src/chat/pageBody";
 
 declare global {
   interface Window {
@@ -58,8 +59,6 @@ export async function pastePicture(field: Locator, name: string): Promise<void> 
   }, name);
 }
 
-const body = '<header id="head"></header><main id="scroller" tabindex="-1"><section id="welcome" hidden></section><div id="list" role="feed" aria-label="Conversation"></div></main><section id="asked" aria-label="Open questions" aria-live="assertive"></section><section id="queue" aria-label="Queued inputs"></section><section id="context" aria-label="Context window" hidden></section><footer id="composer"></footer>';
-
 /** The style that VS Code gives the page of each webview, as far as it concerns the elements of a chat. */
 const webviewStyle = `
 body { color: var(--vscode-editor-foreground); font-family: var(--vscode-font-family); font-size: var(--vscode-font-size); margin: 0; padding: 0 20px; }
@@ -82,7 +81,7 @@ export async function openPage(browser: Browser): Promise<Page> {
   });
   await page.goto("about:blank");
   const font = `data:font/ttf;base64,${readFileSync("dist/codicon.ttf").toString("base64")}`;
-  await page.setContent(`<!DOCTYPE html><html lang="en"><title>lashd</title><style>${webviewStyle}</style><style>${readFileSync("dist/webview.css", "utf8").replace(/\.\/codicon\.ttf[^")]*/, font)}</style><body data-session="ses_1">${body}</body>`);
+  await page.setContent(`<!DOCTYPE html><html lang="en"><title>lashd</title><style>${webviewStyle}</style><style>${readFileSync("dist/webview.css", "utf8").replace(/\.\/codicon\.ttf[^")]*/, font)}</style><body data-session="ses_1">${pageBody}</body>`);
   await page.addScriptTag({ content: readFileSync("dist/webview.js", "utf8") });
   return page;
 }

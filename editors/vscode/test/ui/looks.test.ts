@@ -83,7 +83,7 @@ describe("part/13 the looks of a chat", function () {
       });
     }
 
-    it(`nothing is wider than 300 pixels in ${theme}`, async () => {
+    it(`nothing is wider than 300 pixels, and the input is whole however much is above it, in ${theme}`, async () => {
       await setTheme(page, theme);
       await page.setViewportSize({ width: 300, height: 900 });
       for (const [scene, show] of Object.entries(scenes)) {
@@ -92,6 +92,11 @@ describe("part/13 the looks of a chat", function () {
         await colorCode(theme);
         const wide = await page.evaluate(() => [...document.querySelectorAll<HTMLElement>("body *")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().right > 301 && !e.closest("pre, table")).map((e) => `${e.tagName}.${e.className}: ${e.textContent?.slice(0, 40)}`));
         assert.deepEqual(wide, [], scene);
+        for (const height of [900, 560]) {
+          await page.setViewportSize({ width: 300, height });
+          assert.equal(await page.locator("#composer").evaluate((e) => Math.round(e.getBoundingClientRect().bottom - innerHeight)), 0, `${scene}, ${height} pixels high`);
+        }
+        await page.setViewportSize({ width: 300, height: 900 });
         await shot(`${scene} ${theme} 300`);
       }
     });

@@ -1,0 +1,8 @@
+/** pageBody is what the page of a chat contains before its script fills it. */
+export const pageBody = `<header id="head"></header>
+<main id="scroller" tabindex="-1"><section id="welcome" hidden></section><div id="list" role="feed" aria-label="Conversation"></div></main>
+<div id="state" role="status"></div>
+<section id="asked" aria-label="Open questions" aria-live="assertive"></section>
+<section id="queue" aria-label="Queued inputs"></section>
+<section id="context" aria-label="Context window" hidden></section>
+<footer id="composer"></footer>`;
