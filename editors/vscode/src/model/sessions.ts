@@ -76,9 +76,9 @@ function newestFirst(sessions: Session[]): Session[] {
   return sessions.sort((a, b) => b.updatedAtMs - a.updatedAtMs);
 }
 
-/** titleOf returns the title of a session, else the beginning of its first input, else a title made from its id. */
-export function titleOf({ title, firstInput = "", sessionId }: Session): string {
-  return title || titleFrom(firstInput) || `Session ${sessionId.slice(-6)}`;
+/** titleOf returns the title of a session, else the beginning of its first input, else a title made from its id if it has had a turn. */
+export function titleOf({ title, firstInput = "", sessionId, turnIndex }: Session): string {
+  return title || titleFrom(firstInput) || (turnIndex === 0 ? "New session" : `Session ${sessionId.slice(-6)}`);
 }
 
 /** The longest title that is made from an input, in characters. */

@@ -7,7 +7,7 @@ import { usageText } from "./usage";
 export function traceText(turn: TurnReport, events: readonly Event[]): string {
   const { turnId, sessionId, state, usage, acceptedAtMs, durationMs } = turn;
   const took = durationMs === undefined ? "" : `, ${seconds(durationMs)}`;
-  const head = [`Turn ${turnId}: ${state}${took}`, `Session ${sessionId}, accepted ${new Date(acceptedAtMs).toISOString()}`, usageText(usage)];
+  const head = [`Turn ${turnId}: ${state}${took}`, `Session ${sessionId}, accepted ${new Date(acceptedAtMs).toISOString()}`, usageText(usage)].filter(Boolean);
   const steps = events.map((event) => eventText(event, acceptedAtMs));
   return [...head, "", ...steps].join("\n") + "\n";
 }
@@ -45,7 +45,7 @@ function describeEvent(event: Event): [string, ...string[]] {
     case "decision/resolved":
       return decision ? describeDecision(decision, type) : [type];
     case "usage/updated":
-      return [`usage: ${usageText(usage)}`];
+      return [`usage: ${usageText(usage) || "none"}`];
     case "file/point":
       return [`files changed: ${point?.files ?? 0}`, point?.unrestorable ?? ""];
     case "turn/completed":
@@ -72,7 +72,7 @@ function describeItem(item: Item, type: Event["type"]): [string, ...string[]] {
 }
 
 function describeCall({ iteration, provider, model, stop, usage, attempts, options, durationMs }: CallRecord): [string, ...string[]] {
-  const title = [`model call ${iteration}: ${provider}/${model}`, seconds(durationMs), usage ? usageText(usage) : "token usage unknown", stop ?? ""];
+  const title = [`model call ${iteration}: ${provider}/${model}`, seconds(durationMs), usageText(usage) || "token usage unknown", stop ?? ""];
   const tries = attempts.filter(({ outcome }) => outcome !== "completed").map(({ outcome, status, error, waitMs }) => {
     return [`attempt ${outcome}`, status, error?.message, waitMs && `retried after ${seconds(waitMs)}`].filter(Boolean).join(", ");
   });

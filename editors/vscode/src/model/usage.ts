@@ -1,11 +1,11 @@
 import type { Usage } from "../protocol";
 
-/** usageText returns a token usage as text, with its cost if known. */
+/** usageText returns a token usage as text, with its cost if known; "" for none. */
 export function usageText(usage: Usage | undefined): string {
-  if (!usage) {
+  const read = usage ? usage.input + usage.cacheRead + usage.cacheWrite : 0;
+  if (!usage || read + usage.output === 0) {
     return "";
   }
-  const read = usage.input + usage.cacheRead + usage.cacheWrite;
   const cached = usage.cacheRead > 0 ? ` (${count(usage.cacheRead)} cached)` : "";
   const cost = usage.cost ? `, ${costText(usage.cost)}` : "";
   return `${count(read)} tokens in${cached}, ${count(usage.output)} out${cost}`;

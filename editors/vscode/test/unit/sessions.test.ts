@@ -51,7 +51,7 @@ describe("issue/6-1 the list of sessions", () => {
     const long = "Explain the way in which the daemon of this project stores what a model has answered before it tells anyone about it";
     assert.equal(titleFrom(`  ${long}\nand more`), "Explain the way in which the daemon of this project stores what a model has answered before it\u2026");
     assert.deepEqual([titleFrom("short\nmore"), titleFrom(" ")], ["short", ""]);
-    assert.deepEqual([titleOf(make("ses_123456", { firstInput: "hello" })), titleOf(make("ses_123456", { title: "t", firstInput: "hello" })), titleOf(make("ses_123456", {}))], ["hello", "t", "Session 123456"]);
+    assert.deepEqual([titleOf(make("ses_123456", { firstInput: "hello" })), titleOf(make("ses_123456", { title: "t", firstInput: "hello" })), titleOf(make("ses_123456", {})), titleOf(make("ses_123456", { turnIndex: 1 }))], ["hello", "t", "New session", "Session 123456"]);
   });
 
   it("shows ages", () => {
