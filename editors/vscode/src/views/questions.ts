@@ -71,17 +71,19 @@ export class Questions {
     this.open.clear();
   }
 
-  // Only a progress notification can be closed by the extension. It has no buttons, so the choices are links.
+  // Only a progress notification can be closed by the extension. It has no buttons of its own, so the choices are links. VS Code shows all
+  // lines of a notification only if it has a button: that of a progress that can be canceled, whose name can be a text.
   private show(decision: Decision) {
-    const options = { location: vscode.ProgressLocation.Notification, title: `lashd: ${this.title(decision)}`, cancellable: false };
+    const options = { location: vscode.ProgressLocation.Notification, title: `lashd: ${this.title(decision)}`, cancellable: "Dismiss" as unknown as boolean };
     const whole = !decision.detail?.files?.length;
     const offered = decision.choices.filter((choice) => (choice === "allowOnce" && whole) || choice === "reject");
     const links = offered.map((choice) => ({ label: words[choice], command: "lashd.answer", args: [decision.decisionId, choice], needsWhole: choice === "allowOnce" }));
     const message = toastOf(this.text(decision), [{ label: "Show", command: "lashd.openSession", args: [decision.sessionId] }, ...links]);
     // Noted here and not in the task: VS Code may start that later, after another update.
     const closed = new Promise<void>((resolve) => this.open.set(decision.decisionId, resolve));
-    void vscode.window.withProgress(options, (progress) => {
+    void vscode.window.withProgress(options, (progress, dismissed) => {
       progress.report({ message });
+      dismissed.onCancellationRequested(() => this.open.get(decision.decisionId)?.());
       return closed;
     });
   }
