@@ -118,11 +118,19 @@ func TestDecisionsOfInterruptedCalls(t *testing.T) {
 	must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
 	<-g.called
 	want := "allow mode allowOnce cli_a"
-	for _, item := range d.observe(t, id).first.Items {
-		if item.Kind == protocol.ItemToolCall && decided(item) != want {
-			t.Errorf("part11/3 while the call runs again, its decision is %q, want %q", decided(item), want)
+	shown := func(when string) {
+		t.Helper()
+		for _, item := range d.observe(t, id).first.Items {
+			if item.Kind == protocol.ItemToolCall && decided(item) != "none" {
+				t.Errorf("part11/3 %s, a snapshot has the decision %q, and the events before it have none", when, decided(item))
+			}
 		}
 	}
+	shown("while the call runs")
+	d = d.restart(t, nil)
+	must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))
+	<-g.called
+	shown("while the call runs again")
 	close(g.open)
 	d.wait(t, turn.TurnID)
 	if got := d.decisionsOf(t, id)["safe"]; got != want {

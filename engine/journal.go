@@ -88,6 +88,8 @@ type progress struct {
 type nodeProgress struct {
 	AtMs  int64 `json:"at"`
 	Items []int `json:"items,omitempty"` // indexes of the parts that have item events
+	// Undecided are the indexes of the calls whose items started without a decision.
+	Undecided []int `json:"undecided,omitempty"`
 }
 
 // retractions returns the events that withdraw all items of the turn from clients, for a turn whose messages do

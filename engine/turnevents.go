@@ -110,12 +110,20 @@ func (j *journal) draft(id protocol.NodeID) *protocol.Node {
 	return nil
 }
 
-// drafts returns the nodes whose items the log has. Only the actor calls it, because only the actor
-// changes logged.
+// drafts returns the nodes whose items the log has, as its events show them: a call whose item started without a
+// decision gets it when the item is completed. Only the actor calls it, because only the actor changes logged.
 func (j *journal) drafts() []protocol.Node {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.nodes[:min(len(j.logged.Nodes), len(j.nodes))])
+	nodes := slices.Clone(j.nodes[:min(len(j.logged.Nodes), len(j.nodes))])
+	for i := range nodes {
+		for _, part := range j.logged.Nodes[i].Undecided {
+			if call := nodes[i].Message.Parts[part].Call; !graph.HasResult(nodes[i:], call.CallID) {
+				graph.Decide(nodes[i:i+1], call.CallID, nil)
+			}
+		}
+	}
+	return nodes
 }
 
 // newEvents returns the events that the log does not have yet, and the progress after them. Calls
@@ -135,9 +143,19 @@ func (j *journal) newEvents(result turn.Result) (progress, []change.Event) {
 	for i := len(p.Nodes); i < len(j.nodes); i++ {
 		told, items := j.itemEvents(&j.nodes[i])
 		events = append(events, told...)
-		p.Nodes = append(p.Nodes, nodeProgress{AtMs: j.nodes[i].AtMs, Items: items})
+		p.Nodes = append(p.Nodes, nodeProgress{AtMs: j.nodes[i].AtMs, Items: items, Undecided: undecided(told)})
 	}
 	return p, events
+}
+
+// undecided returns the parts of one node whose events start a call without a decision.
+func undecided(events []change.Event) (parts []int) {
+	for _, e := range events {
+		if e.Ref.Undecided && e.Item.Kind == protocol.ItemToolCall {
+			parts = append(parts, e.Ref.Part)
+		}
+	}
+	return parts
 }
 
 // itemEvents returns the events of a node's parts, and the indexes of the parts that became items.

@@ -22,6 +22,13 @@ func Decide(nodes []protocol.Node, id protocol.CallID, d *protocol.CallDecision)
 	}
 }
 
+// HasResult reports whether one of the nodes has the result of a call.
+func HasResult(nodes []protocol.Node, id protocol.CallID) bool {
+	return slices.ContainsFunc(nodes, func(n protocol.Node) bool {
+		return n.Message != nil && slices.ContainsFunc(n.Message.Parts, func(p protocol.Part) bool { return p.Result != nil && p.Result.CallID == id })
+	})
+}
+
 // Undecided returns the message without decisions, which only lashd sets. It is the same message if it has none.
 func Undecided(m *protocol.Message) *protocol.Message {
 	if !slices.ContainsFunc(m.Parts, func(p protocol.Part) bool { return p.Decision != nil }) {
