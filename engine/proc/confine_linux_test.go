@@ -73,8 +73,8 @@ func TestLimits(t *testing.T) {
 		before := taskCount(t)
 		out, _ := says(t, confinedShell("grep processes /proc/self/limits", Confinement{Limits: Limits{Processes: 1000}}))
 		var most int
-		if _, err := fmt.Sscanf(out, "Max processes %d", &most); err != nil || most < before+500 || most > before+1500 {
-			t.Errorf("the limit is %q, with %d processes before: %v", out, before, err)
+		if _, err := fmt.Sscanf(out, "Max processes %d", &most); err != nil || most <= 1000 || most > before+5000 {
+			t.Errorf("the limit is %q, with %d processes before, and others that come and go: %v", out, before, err)
 		}
 	})
 	t.Run("a confined child gets its arguments, environment and streams, and nothing else", func(t *testing.T) {

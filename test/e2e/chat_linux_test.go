@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -360,5 +362,32 @@ func TestChatSessionsAndKeys(t *testing.T) {
 			t.Errorf("sessions %+v, want the one of the chat", all)
 		}
 		w.model.Release()
+	})
+}
+
+func TestStopBesideOthers(t *testing.T) {
+	t.Run("part12/3 stop returns when the daemon has exited, and says that another one has started", func(t *testing.T) {
+		w := newWorld(t, "ask")
+		d := w.serve()
+		w.dial("")
+		next := w.command("serve")
+		again := exec.Command("sh", append([]string{"-c", `until "$@" 2>/dev/null; do :; done`, "sh"}, next.Args...)...)
+		again.Env = next.Env
+		if err := again.Start(); err != nil {
+			t.Fatal(err)
+		}
+		stop := w.command("stop")
+		stop.Stderr = nil
+		out, err := stop.CombinedOutput()
+		want := regexp.MustCompile(fmt.Sprintf(`\(pid %d\); no turn was running\n.* has started it again \(pid \d+\)`, d.cmd.Process.Pid))
+		if err != nil || !want.Match(out) {
+			t.Errorf("%v: %s, want %s", err, out, want)
+		}
+		d.over = true
+		if err := d.cmd.Wait(); err != nil {
+			t.Errorf("the daemon: %v", err)
+		}
+		w.shutdown()
+		again.Wait()
 	})
 }

@@ -98,7 +98,7 @@ type stopCommand struct{}
 // Help is shown by --help.
 func (stopCommand) Help() string {
 	return `Stops lashd and waits until it has exited. Turns that run continue at the next start, and questions wait. Background commands end;
-detached ones keep running. Any command that needs lashd starts it again.
+detached ones keep running. Any command that needs lashd starts it again, and so do open chats and editors.
 
 Example: lash stop`
 }
@@ -123,10 +123,14 @@ func (stopCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	if err := l.Call(ctx, "task/list", protocol.TaskListParams{Kind: protocol.TaskCommand, Live: true, Limit: 1000}, &tasks); err != nil {
 		return err
 	}
-	if err := e.Stop(ctx, l, s.Pid); err != nil {
+	next, err := e.Stop(ctx, l, s.Pid)
+	if err != nil {
 		return err
 	}
 	e.Note("stopped lashd %s (pid %d); %s%s", s.Version, s.Pid, continuesLater(&s), endedCommands(tasks.Data))
+	if next != 0 {
+		e.Note("a chat or another client has started it again (pid %d); to keep it stopped, close these first", next)
+	}
 	return nil
 }
 
