@@ -104,7 +104,7 @@ func servers(all []mcp.ServerStatus) (infos []protocol.PluginServer) {
 	for _, s := range all {
 		infos = append(infos, protocol.PluginServer{
 			Name: s.Name, Transport: string(s.Transport), State: string(s.State), Tools: s.Tools,
-			Product: strings.TrimSpace(s.Server + " " + s.Version), Error: s.LastError, Sandbox: s.Sandbox,
+			Product: strings.TrimSpace(s.Server + " " + s.Version), Error: s.LastError, Sandbox: s.Sandbox, Login: s.Login,
 		})
 	}
 	return infos

@@ -31,6 +31,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/engine/proc"
+	"lashd/engine/provider/keystore"
 	"lashd/engine/sandbox"
 	"lashd/internal/pathresolve"
 	"lashd/persistence"
@@ -56,7 +57,7 @@ type Config struct {
 	Replace []string                   // built-in plugins that plugins of the user with the same name replace
 	Limits  proc.Limits                // defaults for programs whose manifest sets no limits
 	Sandbox SandboxMode                // empty: SandboxOn
-	Servers ServerConfig               // sandboxes of MCP servers
+	Servers ServerConfig               // sandboxes and logins of MCP servers
 	Memory  Memory
 	Log     *slog.Logger
 	Settle  time.Duration // quiet time before changed files are scanned; 0: the default of package watch
@@ -73,11 +74,12 @@ type Config struct {
 	Running func() (protocol.TurnID, bool)
 }
 
-// ServerConfig configures the sandboxes of MCP servers. The zero value has none.
+// ServerConfig configures the sandboxes and logins of MCP servers. The zero value has none.
 type ServerConfig struct {
 	Places   sandbox.Places
 	Default  protocol.SandboxMode              // of new sessions
 	Settings map[string]manifest.ServerSandbox // by server; not for servers of a workspace
+	Logins   *keystore.Store                   // OAuth logins; nil: they end with the daemon
 }
 
 // Memory is the part of the database that a Loader uses.
@@ -119,7 +121,7 @@ func New(c Config) *Loader {
 	l := &Loader{
 		config: c, ready: make(chan struct{}), over: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{}, hosts: map[*plugin.Host][]*unit{},
 		servers: mcp.NewPool(mcp.PoolConfig{
-			Environ: c.Environ, Nonce: c.Nonce, Version: c.Version, Sandboxes: c.Servers.Places, Default: c.Servers.Default, Settings: c.Servers.Settings,
+			Environ: c.Environ, Nonce: c.Nonce, Version: c.Version, Sandboxes: c.Servers.Places, Default: c.Servers.Default, Settings: c.Servers.Settings, Logins: c.Servers.Logins,
 		}),
 		watcher: watch.New(watch.Config{Log: c.Log, Settle: c.Settle}),
 		facts:   &facts{memory: c.Memory},

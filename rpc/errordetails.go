@@ -17,6 +17,7 @@ import (
 	"lashd/internal/strictjson"
 	"lashd/persistence"
 	"lashd/pluginloader"
+	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
 )
 
@@ -62,6 +63,7 @@ var details = []func(error) *jsonrpc2.Error{
 	convert(operationError),
 	refused(codeState, protocol.KindUnsupportedInput, protocol.RetryNever, func(e *attachment.UnsupportedError, d *protocol.ErrorData) { d.Pointer = e.Pointer }),
 	refused(codeDenied, protocol.KindDenied, protocol.RetryNever, func(e *attachment.URLsDeniedError, d *protocol.ErrorData) { d.Pointer = e.Pointer }),
+	refused(codePlugin, protocol.KindLoginFailed, protocol.RetryNever, noData[*mcp.LoginError]),
 	refused(codeConflict, protocol.KindConflict, protocol.RetryNever, noData[*tool.ConflictError]),
 	refused(codePlugin, protocol.KindExtensionRejected, protocol.RetryNever, noData[*engine.RejectedError]),
 	refused(codePlugin, protocol.KindPluginFailed, protocol.RetryNever, noData[*plugin.HookError]),

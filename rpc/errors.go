@@ -21,6 +21,7 @@ import (
 	"lashd/internal/pathresolve"
 	"lashd/persistence"
 	"lashd/pluginloader"
+	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
 )
 
@@ -75,6 +76,11 @@ var codes = []struct {
 	{pathresolve.ErrElsewhere, codeState, protocol.KindWorkspaceElsewhere, protocol.RetryNever, protocol.EffectNone},
 	{plugin.ErrNoDriver, codeNotFound, protocol.KindDriverNotFound, protocol.RetryNever, protocol.EffectNone},
 	{pluginloader.ErrNoPlugin, codeNotFound, protocol.KindPluginNotFound, protocol.RetryReload, protocol.EffectNone},
+	{pluginloader.ErrManyServers, codeInvalidParams, protocol.KindInvalidParams, protocol.RetryNever, protocol.EffectNone},
+	{mcp.ErrNoServer, codeNotFound, protocol.KindServerNotFound, protocol.RetryReload, protocol.EffectNone},
+	{mcp.ErrNoAttempt, codeNotFound, protocol.KindLoginNotFound, protocol.RetryReload, protocol.EffectNone},
+	{mcp.ErrNoLogin, codeState, protocol.KindNoLogin, protocol.RetryNever, protocol.EffectNone},
+	{mcp.ErrManyLogins, codeOverloaded, protocol.KindOverloaded, protocol.RetryNow, protocol.EffectNone},
 	{pluginloader.ErrCwd, codeInvalidParams, protocol.KindInvalidParams, protocol.RetryNever, protocol.EffectNone},
 	{pluginloader.ErrTrusted, codeState, protocol.KindPluginTrusted, protocol.RetryNever, protocol.EffectNone},
 	{persistence.ErrDeleted, codeNotFound, protocol.KindSessionDeleted, protocol.RetryNever, protocol.EffectNone},
@@ -108,7 +114,7 @@ var otherCodes = []kindCode{
 	{protocol.KindInvalidParams, codeInvalidParams}, {protocol.KindInternal, codeInternal}, {protocol.KindOverloaded, codeOverloaded}, {protocol.KindDenied, codeDenied},
 	{protocol.KindTurnNotFound, codeNotFound}, {protocol.KindNodeNotFound, codeNotFound}, {protocol.KindInputNotFound, codeNotFound},
 	{protocol.KindDecisionNotFound, codeNotFound}, {protocol.KindTaskNotFound, codeNotFound}, {protocol.KindMonitorNotFound, codeNotFound}, {protocol.KindTriggerNotFound, codeNotFound}, {protocol.KindSnapshotNotFound, codeNotFound},
-	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPointNotFound, codeNotFound}, {protocol.KindFileConflict, codeConflict}, {protocol.KindUnrestorable, codeState}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindServerTaken, codeConflict}, {protocol.KindGeneration, codeConflict},
+	{protocol.KindArtifactNotFound, codeNotFound}, {protocol.KindPointNotFound, codeNotFound}, {protocol.KindFileConflict, codeConflict}, {protocol.KindUnrestorable, codeState}, {protocol.KindPluginFailed, codePlugin}, {protocol.KindExtensionRejected, codePlugin}, {protocol.KindTurnActive, codeState}, {protocol.KindPluginModified, codeConflict}, {protocol.KindServerTaken, codeConflict}, {protocol.KindLoginFailed, codePlugin}, {protocol.KindGeneration, codeConflict},
 	{protocol.KindProvider, codeProvider}, {protocol.KindUnsupportedInput, codeState}, {protocol.KindUnknownOperation, codeNotFound}, {protocol.KindMissingSession, codeInvalidParams},
 	{protocol.KindUnexpectedSession, codeInvalidParams}, {protocol.KindOperationFailed, codePlugin}, {protocol.KindTaskEnded, codeState}, {protocol.KindNoCode, codeState}, {protocol.KindSetupFailed, codeState}, {protocol.KindProviderUnreachable, codeState},
 }

@@ -162,6 +162,12 @@ func groups() []group {
 			"plugin/trust":      wait("Trusts a workspace plugin with exactly its current files, and loads it.", (*conn).pluginTrust),
 			"plugin/untrust":    wait("Revokes trust in a workspace plugin.", (*conn).pluginUntrust),
 		}},
+		{"MCP servers", map[string]Method{
+			"mcp/login":       wait("Starts an OAuth login to an MCP server of a plugin. Show the address to a person, then call `mcp/finishLogin`.", (*conn).mcpLogin),
+			"mcp/finishLogin": wait("Finishes a login with the address that the browser opened, and connects the server. lashd keeps the tokens in the system's keyring or in a private file.", (*conn).mcpFinishLogin),
+			"mcp/cancelLogin": bind("Ends a login in progress.", (*conn).mcpCancelLogin),
+			"mcp/logout":      wait("Deletes the login to an MCP server.", (*conn).mcpLogout),
+		}},
 		{"Operations", map[string]Method{
 			"operation/list":    bind("Lists the operations of plugins.", to(operations, (*engine.Operations).List)),
 			"operation/query":   wait("Calls a query of a plugin. May run during a turn.", to(operations, (*engine.Operations).Query)),

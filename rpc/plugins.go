@@ -2,11 +2,13 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"lashd/engine"
 	"lashd/engine/param"
+	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
 )
 
@@ -102,4 +104,50 @@ func (c *conn) pluginSetEnabled(ctx context.Context, p *protocol.PluginEnablePar
 		return nil, err
 	}
 	return engine.Once(ctx, c.eng, "plugin/setEnabled", p, func() (*protocol.PluginResult, error) { return c.Plugins.SetEnabled(ctx, p) })
+}
+
+// mcpLogin checks the server and starts a login.
+func (c *conn) mcpLogin(ctx context.Context, p *protocol.MCPLoginParams) (*protocol.MCPLoginResult, error) {
+	if err := checkServer(&p.MCPServerParams); err != nil {
+		return nil, err
+	}
+	r, err := c.Logins.Login(ctx, p)
+	if errors.Is(err, mcp.ErrRedirect) {
+		return nil, &param.Error{Pointer: "/redirect", Reason: err.Error()}
+	}
+	return r, err
+}
+
+// mcpFinishLogin passes on the address. An address of another page is a mistake in the parameters, and the login stays in progress.
+func (c *conn) mcpFinishLogin(ctx context.Context, p *protocol.MCPFinishLoginParams) (*protocol.Empty, error) {
+	r, err := c.Logins.FinishLogin(ctx, p)
+	if pasted, ok := errors.AsType[*mcp.PastedError](err); ok {
+		return nil, &param.Error{Pointer: "/address", Reason: pasted.Why}
+	}
+	return r, err
+}
+
+// mcpCancelLogin ends a login.
+func (c *conn) mcpCancelLogin(ctx context.Context, p *protocol.MCPCancelLoginParams) (*protocol.Empty, error) {
+	return c.Logins.CancelLogin(ctx, p)
+}
+
+// mcpLogout checks the server and deletes its login.
+func (c *conn) mcpLogout(ctx context.Context, p *protocol.MCPServerParams) (*protocol.MCPLogoutResult, error) {
+	if err := checkServer(p); err != nil {
+		return nil, err
+	}
+	return c.Logins.Logout(ctx, p)
+}
+
+// checkServer checks the name of a server and where it is.
+func checkServer(p *protocol.MCPServerParams) error {
+	if p.Server == "" {
+		return &param.Error{Pointer: "/server", Reason: "is required; plugin/list lists the servers"}
+	}
+	if p.Plugin == "" {
+		_, err := param.CheckWorkspace(p.Cwd)
+		return err
+	}
+	return param.CheckPlugin(p.Plugin, p.Cwd)
 }

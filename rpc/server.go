@@ -17,6 +17,7 @@ import (
 	"lashd/engine"
 	"lashd/engine/trace"
 	"lashd/persistence"
+	"lashd/pluginloader"
 	"lashd/rpc/internal/frame"
 	"lashd/rpc/protocol"
 )
@@ -25,8 +26,9 @@ import (
 type Config struct {
 	Engine    *engine.Engine
 	Store     *persistence.Store
-	Plugins   Plugins   // nil: no plugin directories
-	Providers Providers // nil: clients cannot set up providers
+	Plugins   Plugins                    // nil: no plugin directories
+	Logins    *pluginloader.ServerLogins // logins to MCP servers; nil: no plugin directories
+	Providers Providers                  // nil: clients cannot set up providers
 	Log       *slog.Logger
 	Version   string
 	Socket    string // path that server/status reports; empty on stdio

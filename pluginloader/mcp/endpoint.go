@@ -26,7 +26,7 @@ func NewPool(c PoolConfig) *Pool {
 		Connect: cmp.Or(c.Times.Connect, 10*time.Second), Call: cmp.Or(c.Times.Call, 10*time.Minute),
 		Stop: cmp.Or(c.Times.Stop, 2*time.Second), Terminate: cmp.Or(c.Times.Terminate, time.Second), Idle: cmp.Or(c.Times.Idle, 30*time.Minute),
 	}
-	p := &Pool{config: c, seal: make([]byte, sha256.Size), servers: map[hash]*server{}}
+	p := &Pool{config: c, seal: make([]byte, sha256.Size), servers: map[hash]*server{}, accounts: map[string]*account{}, attempts: map[string]*Attempt{}}
 	_, _ = rand.Read(p.seal) // it never fails
 	return p
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,14 +24,13 @@ import (
 // contains the code.
 const callback = "http://127.0.0.1:999/callback"
 
-// login gets OAuth tokens for one server. It asks the user during the call that needs a token. If a
-// request outside a call needs one, for example at startup, it records a challenge, and the server
-// offers only the authorize tool until a user has logged in. Tokens stay in memory and are lost
-// with the daemon. It implements auth.OAuthHandler and is safe for concurrent use.
+// login logs a person in to one server. It asks during the call that needs it. If a request outside a call needs a login, for example at
+// startup, it records a challenge, and the server offers only the authorize tool until a person has logged in. A client can carry out a
+// login too. The tokens belong to the account. It implements auth.OAuthHandler and is safe for concurrent use.
 type login struct {
-	server *server
-	flow   *auth.AuthorizationCodeHandler // gets, refreshes and holds the token
-	asking chan struct{}                  // holds one value while a user is asked
+	server  *server
+	account *account
+	asking  chan struct{} // holds one value while a user is asked
 
 	mu     sync.Mutex
 	wanted *challenge // the last rejected request that no call can answer; nil: none
@@ -43,10 +43,20 @@ type challenge struct {
 	header http.Header
 }
 
-// errLogin rejects requests that need a token outside a call. The model reads it.
-var errLogin = errors.New("requires a login; call its tool authorize")
+// request returns a request like the one that was rejected.
+func (c *challenge) request() *http.Request {
+	return &http.Request{Method: http.MethodPost, URL: c.url, Header: http.Header{}}
+}
 
-// newLogin returns the login of a server. It returns nil for a program, and for a server whose
+// response returns the answer to it.
+func (c *challenge) response() *http.Response {
+	return &http.Response{StatusCode: c.status, Header: c.header, Body: http.NoBody}
+}
+
+// errLogin rejects requests that need a token outside a call. The model reads it.
+var errLogin = errors.New("requires a login; run lash mcp login, or call its tool authorize")
+
+// newLogin returns the login of a server. The caller holds the pool's mu. It returns nil for a program, and for a server whose
 // configured headers already contain a token.
 func newLogin(s *server) *login {
 	if s.end.URL == "" {
@@ -57,30 +67,72 @@ func newLogin(s *server) *login {
 			return nil
 		}
 	}
-	l := &login{server: s, asking: make(chan struct{}, 1)}
+	return &login{server: s, account: s.pool.accountLocked(s.end.URL), asking: make(chan struct{}, 1)}
+}
+
+// authorize carries out a login by the library: it finds the authorization server, registers lashd, and exchanges the code that fetch
+// returns. The account keeps the result.
+func (l *login) authorize(ctx context.Context, req *http.Request, resp *http.Response, redirect string, fetch auth.AuthorizationCodeFetcher) error {
 	flow, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: "lashd", RedirectURIs: []string{callback},
+			ClientName: "lashd", RedirectURIs: []string{redirect},
 			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 		}},
-		AuthorizationCodeFetcher: l.fetch, RequestRefreshToken: true, Client: loginClient(s.end.URL),
+		RedirectURL: redirect, AuthorizationCodeFetcher: fetch, RequestRefreshToken: true, Client: l.account.client,
+		ScopeFilter: l.withGranted,
+		NewTokenSource: func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
+			return oauth2.StaticTokenSource(t), l.account.keep(context.WithoutCancel(ctx), granted(c, t))
+		},
 	})
 	if err != nil {
-		s.warn("login is not available: " + err.Error())
-		return nil
+		resp.Body.Close()
+		return err
 	}
-	l.flow = flow
-	return l
+	return unquoted(flow.Authorize(ctx, req, resp))
 }
 
-// TokenSource implements auth.OAuthHandler.
+// withGranted adds the scopes that the account has to those that the server asks for, so that a login for more rights keeps the old ones.
+func (l *login) withGranted(wanted []string) []string {
+	if g := l.account.current(); g != nil {
+		for _, scope := range g.Scopes {
+			if !slices.Contains(wanted, scope) {
+				wanted = append(wanted, scope)
+			}
+		}
+	}
+	return wanted
+}
+
+// granted returns what a login has brought. Without scopes in the answer, those that were asked for are granted.
+func granted(c *oauth2.Config, t *oauth2.Token) *grants {
+	g := &grants{
+		ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL, AuthStyle: c.Endpoint.AuthStyle, Scopes: c.Scopes,
+		Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry,
+	}
+	if scope, ok := t.Extra("scope").(string); ok {
+		g.Scopes = strings.Fields(scope)
+	}
+	return g
+}
+
+// TokenSource implements auth.OAuthHandler. Without a login it returns nil, and the server answers with a challenge.
 func (l *login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
-	return l.flow.TokenSource(ctx)
+	t, err := l.account.token(ctx)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	return oauth2.StaticTokenSource(t), nil
 }
 
-// Authorize implements auth.OAuthHandler. If the request belongs to a call, it asks the user.
-// Otherwise it records the challenge, which makes the authorize tool appear, and fails.
+// Authorize implements auth.OAuthHandler. It renews tokens that the server refuses. If that does not help and the request belongs to a
+// call, it asks the user. Otherwise it records the challenge, which makes the authorize tool appear, and fails.
 func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+	if resp.StatusCode == http.StatusUnauthorized {
+		if again, err := l.account.refused(ctx, req.Header.Get("Authorization")); again || err != nil {
+			resp.Body.Close()
+			return err
+		}
+	}
 	if c, ok := req.Context().Value(inflightKey{}).(*inflight); ok {
 		return l.renew(context.WithValue(ctx, inflightKey{}, c), req, resp)
 	}
@@ -106,13 +158,11 @@ func (l *login) renew(ctx context.Context, req *http.Request, resp *http.Respons
 		return err
 	}
 	defer leave()
-	if source, err := l.flow.TokenSource(ctx); err == nil && source != nil {
-		if token, err := source.Token(); err == nil && req.Header.Get("Authorization") != "Bearer "+token.AccessToken {
-			resp.Body.Close()
-			return nil // another call has obtained a token
-		}
+	if g := l.account.current(); g != nil && req.Header.Get("Authorization") != "Bearer "+g.Access {
+		resp.Body.Close()
+		return nil // another call has obtained a token
 	}
-	return l.flow.Authorize(ctx, req, resp)
+	return l.authorize(ctx, req, resp, callback, l.fetch)
 }
 
 // run asks the user to answer the last challenge. ctx carries the call that asks.
@@ -126,8 +176,7 @@ func (l *login) run(ctx context.Context) error {
 	if c == nil {
 		return nil
 	}
-	req := &http.Request{Method: http.MethodPost, URL: c.url, Header: http.Header{}}
-	if err := l.flow.Authorize(ctx, req, &http.Response{StatusCode: c.status, Header: c.header, Body: http.NoBody}); err != nil {
+	if err := l.authorize(ctx, c.request(), c.response(), callback, l.fetch); err != nil {
 		return err
 	}
 	l.settled()
@@ -167,6 +216,17 @@ func (l *login) needed() *challenge {
 	return l.wanted
 }
 
+// state says whether a login is needed or there. It accepts a nil login.
+func (l *login) state() protocol.ServerLogin {
+	switch {
+	case l.needed() != nil:
+		return protocol.LoginNeeded
+	case l != nil && l.account.current() != nil:
+		return protocol.LoggedIn
+	}
+	return ""
+}
+
 // loginForm is the form of the user's answer.
 var loginForm = json.RawMessage(`{"type":"object","properties":{"address":{"type":"string","title":"Address of the page"}},"required":["address"]}`)
 
@@ -202,13 +262,5 @@ func loggedIn(value json.RawMessage) (*auth.AuthorizationResult, error) {
 	if err := json.Unmarshal(value, &filled); err != nil {
 		return nil, errors.New("the answer has no address")
 	}
-	u, err := url.Parse(strings.TrimSpace(filled.Address))
-	if err != nil || !strings.HasPrefix(u.String(), callback) {
-		return nil, fmt.Errorf("the pasted address does not start with %s; copy the address that the browser shows after the login", callback)
-	}
-	q := u.Query()
-	if why := q.Get("error"); why != "" {
-		return nil, fmt.Errorf("the login failed: %s", cut(why+" "+q.Get("error_description"), maxMessage))
-	}
-	return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
+	return returned(filled.Address, callback)
 }

@@ -29,6 +29,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lashd/engine/provider/keystore"
 	"lashd/engine/sandbox"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
@@ -49,6 +50,8 @@ type PoolConfig struct {
 	Default protocol.SandboxMode
 	// Settings are those of the user's configuration, by server. They apply to servers of the user's plugins and of clients.
 	Settings map[string]manifest.ServerSandbox
+	// Logins keeps OAuth logins; nil: they end with the daemon.
+	Logins *keystore.Store
 }
 
 // Times are time limits. Zero means the default.
@@ -67,9 +70,11 @@ type Pool struct {
 	seal   []byte       // key of the hashes, because they cover secrets
 	starts atomic.Int64 // processes started, for their marks
 
-	mu      sync.Mutex
-	servers map[hash]*server
-	closed  bool // Shutdown was called
+	mu       sync.Mutex
+	servers  map[hash]*server
+	accounts map[string]*account // by the name of their address
+	attempts map[string]*Attempt // logins in progress, by ID
+	closed   bool                // Shutdown was called
 }
 
 // errNoPool rejects new users after Shutdown.

@@ -177,6 +177,7 @@ func (s *server) close(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	s.pool.abandon(s)
 	if l := s.super.Close(); l != nil {
 		l.stop(ctx)
 	}

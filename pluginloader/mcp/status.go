@@ -36,6 +36,8 @@ type ServerStatus struct {
 	LastError string `json:"lastError,omitempty"`
 	// Sandbox describes where the server runs; empty: lashd does not start it.
 	Sandbox string `json:"sandbox,omitempty"`
+	// Login says whether a person has logged in, or has to; empty: the server requires no login so far.
+	Login protocol.ServerLogin `json:"login,omitempty"`
 }
 
 // Status returns the status of each server, sorted by name.
@@ -69,6 +71,7 @@ func (m *member) status() ServerStatus {
 		s.Tools, s.Server, s.Version = len(list.Tools), list.Server, list.Version
 	}
 	s.State, s.LastError = m.server.status()
+	s.Login = m.server.login.state()
 	for _, other := range m.variants.servers() {
 		if state, failure := other.status(); s.State == Idle || state == Quarantined {
 			s.State, s.LastError = state, failure

@@ -43,6 +43,10 @@ const (
 	KindPluginNotFound      ErrorKind = "pluginNotFound"       // unknown plugin; plugin/list lists the plugins
 	KindPluginTrusted       ErrorKind = "pluginTrusted"        // the plugin is not a workspace plugin; it needs no trust
 	KindServerTaken         ErrorKind = "mcpServerTaken"       // a plugin of the session already has an MCP server with the name at data.pointer
+	KindServerNotFound      ErrorKind = "mcpServerNotFound"    // no plugin that is loaded has an MCP server of that name; plugin/list lists the servers
+	KindLoginNotFound       ErrorKind = "mcpLoginNotFound"     // there is no such login in progress; begin a new one with mcp/login
+	KindNoLogin             ErrorKind = "mcpNoLogin"           // the MCP server requires no login that lashd can do
+	KindLoginFailed         ErrorKind = "mcpLoginFailed"       // the MCP server or its authorization server failed or refused the login
 	KindPluginModified      ErrorKind = "pluginModified"       // the plugin's files changed since plugin/read; read the plugin again
 	KindExtensionRejected   ErrorKind = "extensionRejected"    // the session's driver rejected the message; nothing changed
 	KindSessionDeleted      ErrorKind = "sessionDeleted"       // the session was deleted; its id is never reused

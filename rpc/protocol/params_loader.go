@@ -76,6 +76,8 @@ type PluginServer struct {
 	Product   string `json:"product,omitempty"` // name and version that it reports
 	Sandbox   string `json:"sandbox,omitempty"` // where lashd starts it: in the sandbox of the session, or why not; absent: lashd does not start it
 	Error     string `json:"error,omitempty"`
+
+	Login ServerLogin `json:"login,omitempty"` // whether a person has logged in to it, or has to; absent: it has required no login so far
 }
 
 // PluginListParams selects the plugins of sessions in a directory.

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"lashd/cmd/internal/providers"
@@ -33,6 +34,13 @@ func (s KeySources) defaultName(c Config) func() string {
 func OpenKeySources(home string, c Config, nonce string) KeySources {
 	ring := keystore.NewKeyring(os.Getenv)
 	return KeySources{Memory: c.keys(os.Getenv), Store: keystore.New(home, ring), ring: ring, dir: home, nonce: nonce}
+}
+
+// OpenServerLogins returns the store of the OAuth logins to MCP servers. It has a directory of its own, so that they are no API keys.
+func OpenServerLogins(home string) *keystore.Store {
+	s := keystore.New(filepath.Join(home, "mcp-logins"), keystore.NewKeyring(os.Getenv))
+	s.Again = "lash mcp login"
+	return s
 }
 
 // reader returns a function that reads the key of a reference in config.toml. A key command gets the environment of lashd without API

@@ -62,7 +62,7 @@ type commands struct {
 	Task    taskCommand    `cmd:"" help:"List, follow, signal and cancel background tasks."`
 	Trigger triggerCommand `cmd:"" help:"Manage triggers, which start work on a schedule, on file changes or on events."`
 	Plugin  pluginCommand  `cmd:"" help:"Manage, write and test plugins."`
-	MCP     mcpCommand     `cmd:"" name:"mcp" help:"Add, list and remove MCP servers."`
+	MCP     mcpCommand     `cmd:"" name:"mcp" help:"Add, list and remove MCP servers, and log in to them."`
 	Tool    toolCommand    `cmd:"" help:"List the tools of a session."`
 	Code    codeCommand    `cmd:"" help:"Run code in a session, or open a shell into its variables."`
 	Model   modelCommand   `cmd:"" help:"List and test models; set the default model."`

@@ -16,12 +16,14 @@ import (
 	"lashd/pluginloader/manifest"
 )
 
-// mcpCommand has the subcommands of lash mcp. They change a file of the user, which is the plugin mcp; the daemon follows changes of it by
-// itself, so none of them needs it.
+// mcpCommand has the subcommands of lash mcp. Those that change the servers change a file of the user, which is the plugin mcp; the daemon
+// follows changes of it by itself, so they do not need it. Logins belong to the daemon.
 type mcpCommand struct {
 	List   mcpListCommand   `cmd:"" default:"1" help:"List your MCP servers (default)."`
 	Add    mcpAddCommand    `cmd:"" help:"Add an MCP server for all sessions, or replace it."`
 	Remove mcpRemoveCommand `cmd:"" help:"Remove an MCP server."`
+	Login  mcpLoginCommand  `cmd:"" help:"Log in to an MCP server with a browser."`
+	Logout mcpLogoutCommand `cmd:"" help:"Delete the login to an MCP server."`
 }
 
 // mcpServers is the file with the servers of the user, in the format of .mcp.json.
@@ -96,7 +98,7 @@ func (mcpAddCommand) Help() string {
 	return `Adds the server to the plugin mcp in your plugin directory, for all sessions. Sessions use it from their next turn. Put options before the
 name. A server that lashd starts runs in the sandbox of the session; it reaches hosts and directories that you set for it in config.toml.
 
-If a server requires a login, lashd asks you when a call needs it.
+If a server requires a login, run lash mcp login NAME, or answer when a call asks for it.
 
 Examples:
   lash mcp add files npx -y @modelcontextprotocol/server-filesystem /tmp

@@ -769,7 +769,7 @@ export interface ErrorData {
 }
 
 /** ErrorKind is the stable name of an error, in data.kind. */
-export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "workspaceElsewhere" | "turnActive" | "turnNotActive" | "noCode" | "cellInterrupted" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "unsupportedInput" | "tooLarge" | "providerError" | "setupFailed" | "providerUnreachable" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
+export type ErrorKind = "parseError" | "badFrame" | "frameTooLarge" | "foreignProtocol" | "invalidRequest" | "notInitialized" | "methodNotFound" | "invalidParams" | "internal" | "denied" | "overloaded" | "cancelled" | "sessionNotFound" | "turnNotFound" | "nodeNotFound" | "inputNotFound" | "decisionNotFound" | "toolNotFound" | "triggerNotFound" | "callNotFound" | "modelNotFound" | "driverNotFound" | "snapshotNotFound" | "taskNotFound" | "taskElsewhere" | "taskEnded" | "monitorNotFound" | "artifactNotFound" | "unknownOperation" | "missingSession" | "unexpectedSession" | "operationFailed" | "pluginFailed" | "pluginNotFound" | "pluginTrusted" | "mcpServerTaken" | "mcpServerNotFound" | "mcpLoginNotFound" | "mcpNoLogin" | "mcpLoginFailed" | "pluginModified" | "extensionRejected" | "sessionDeleted" | "sessionStillInUse" | "workspaceElsewhere" | "turnActive" | "turnNotActive" | "noCode" | "cellInterrupted" | "conflict" | "forkPointNotRetained" | "fileConflict" | "filesUnrestorable" | "pointNotFound" | "generationMismatch" | "unsupportedInput" | "tooLarge" | "providerError" | "setupFailed" | "providerUnreachable" | "storageFull" | "storageBusy" | "storagePoisoned" | "storageReadOnly" | "shuttingDown";
 
 /** Event is an entry of a session's log, as subscribers receive it. Type determines which fields after it are set; the comments of EventType list them. An event with a Seq is durable. Events without one are never replayed. */
 export interface Event {
@@ -1212,6 +1212,41 @@ export interface ListedRule {
   by?: string;
 }
 
+/** MCPCancelLoginParams ends a login in progress. */
+export interface MCPCancelLoginParams {
+  loginId: string;
+}
+
+/** MCPFinishLoginParams finishes a login. */
+export interface MCPFinishLoginParams {
+  loginId: string;
+  /** the whole address that the browser opened, with its code */
+  address: string;
+}
+
+/** MCPLoginParams starts a login to an MCP server. */
+export interface MCPLoginParams {
+  server: string;
+  plugin?: string;
+  cwd?: string;
+  /** Redirect is the address of a listener of the client on this machine, such as http://127.0.0.1:4711/callback. The browser opens it after the login. Absent: the person copies the address of the page that the browser cannot load. */
+  redirect?: string;
+}
+
+/** MCPLoginResult is a login in progress. It ends after ten minutes, or when another one for the server begins. */
+export interface MCPLoginResult {
+  loginId: string;
+  /** show it to the person, or open it in the browser */
+  url: string;
+  /** beginning of the address that the browser opens after the login */
+  redirect: string;
+}
+
+/** MCPLogoutResult says whether there was a login. */
+export interface MCPLogoutResult {
+  had: boolean;
+}
+
 /** MCPServer configures an MCP server, with the names of .mcp.json. Set either command or url. lashd does not expand variables in it and does not store it. Values of env and headers never appear in output of lashd. */
 export interface MCPServer {
   /** absent: stdio with a command, http with a url */
@@ -1228,6 +1263,16 @@ export interface MCPServer {
   headers?: Record<string, string>;
   /** time limit of a call; absent: ten minutes */
   timeoutMs?: number;
+}
+
+/** MCPServerParams names an MCP server of a plugin. */
+export interface MCPServerParams {
+  /** as in plugin/list */
+  server: string;
+  /** required if several plugins have a server of that name */
+  plugin?: string;
+  /** also search the plugins of this workspace */
+  cwd?: string;
 }
 
 /** MCPServers are MCP servers that a client adds to a session, by name. The model sees their tools as mcp__name__tool. They are removed when the client disconnects. */
@@ -1874,6 +1919,8 @@ export interface PluginServer {
   /** where lashd starts it: in the sandbox of the session, or why not; absent: lashd does not start it */
   sandbox?: string;
   error?: string;
+  /** whether a person has logged in to it, or has to; absent: it has required no login so far */
+  login?: ServerLogin;
 }
 
 /** PluginSource says whether a session that starts from another one also takes over its plugin state and tool settings. */
@@ -2318,6 +2365,9 @@ export interface ServerEvent {
 
 /** ServerEventType is the type of a daemon event. */
 export type ServerEventType = "session/changed" | "session/deleted" | "store/changed" | "plugin/changed" | "trigger/changed" | "trigger/deleted";
+
+/** ServerLogin says whether an MCP server has an OAuth login. */
+export type ServerLogin = "needed" | "loggedIn";
 
 /** Session describes a session, without its history. */
 export interface Session {
@@ -4018,6 +4068,14 @@ export interface Methods {
   "graph/unpin": { params: GraphPinParams; result: SeqResult };
   /** Opens the connection and negotiates the protocol version. Optional on the socket with line framing. */
   "initialize": { params: InitializeParams; result: InitializeResult };
+  /** Ends a login in progress. */
+  "mcp/cancelLogin": { params: MCPCancelLoginParams; result: Empty };
+  /** Finishes a login with the address that the browser opened, and connects the server. lashd keeps the tokens in the system's keyring or in a private file. */
+  "mcp/finishLogin": { params: MCPFinishLoginParams; result: Empty };
+  /** Starts an OAuth login to an MCP server of a plugin. Show the address to a person, then call `mcp/finishLogin`. */
+  "mcp/login": { params: MCPLoginParams; result: MCPLoginResult };
+  /** Deletes the login to an MCP server. */
+  "mcp/logout": { params: MCPServerParams; result: MCPLogoutResult };
   /** Lists the configured models. With `check: true`, also asks each server whether it accepts requests. */
   "model/list": { params: ModelListParams; result: ModelListResult };
   /** Sets the model of new sessions, in config.toml. */

@@ -6,6 +6,7 @@
 package keystore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -26,6 +27,8 @@ const File = "keys.json"
 
 // Store has one key for each provider. It is safe for concurrent use.
 type Store struct {
+	Again string // command with which a person stores an entry again; empty: lash login NAME. Set it before the first use
+
 	dir  string   // the data directory; may not exist before the first Set
 	ring *Keyring // asked for keys that the file marks with Keyring
 
@@ -83,7 +86,7 @@ func (s *Store) Key(ctx context.Context, name string) (provider.Secret, error) {
 	}
 	key, err := s.reader(name, e.Stamp).get(ctx)
 	if err != nil {
-		return key, fmt.Errorf("the key of %s is in the system's keyring: %w; unlock the keyring, or run lash login %s", name, err, name)
+		return key, fmt.Errorf("the key of %s is in the system's keyring: %w; unlock the keyring, or run %s", name, err, cmp.Or(s.Again, "lash login "+name))
 	}
 	return key, nil
 }

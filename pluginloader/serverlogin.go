@@ -1,0 +1,82 @@
+package pluginloader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"lashd/pluginloader/mcp"
+	"lashd/rpc/protocol"
+)
+
+// ErrManyServers means that several plugins have a server of the name.
+var ErrManyServers = errors.New("several plugins have an MCP server of that name; name the plugin")
+
+// ServerLogins logs people in to the MCP servers of plugins. Its methods are safe for concurrent use.
+type ServerLogins struct{ loader *Loader }
+
+// LoginsOf returns the logins of a loader.
+func LoginsOf(l *Loader) *ServerLogins { return &ServerLogins{l} }
+
+// Login implements mcp/login: it starts a login to a server of a plugin that is loaded.
+func (s *ServerLogins) Login(ctx context.Context, p *protocol.MCPLoginParams) (*protocol.MCPLoginResult, error) {
+	part, err := s.serverPart(ctx, &p.MCPServerParams)
+	if err != nil {
+		return nil, err
+	}
+	a, err := part.BeginLogin(ctx, p.Server, p.Redirect)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.MCPLoginResult{LoginID: a.ID, URL: a.URL, Redirect: a.Redirect}, nil
+}
+
+// FinishLogin implements mcp/finishLogin. The server works when it returns without an error.
+func (s *ServerLogins) FinishLogin(ctx context.Context, p *protocol.MCPFinishLoginParams) (*protocol.Empty, error) {
+	return &protocol.Empty{}, s.loader.servers.FinishLogin(ctx, p.LoginID, p.Address)
+}
+
+// CancelLogin implements mcp/cancelLogin.
+func (s *ServerLogins) CancelLogin(_ context.Context, p *protocol.MCPCancelLoginParams) (*protocol.Empty, error) {
+	s.loader.servers.CancelLogin(p.LoginID)
+	return &protocol.Empty{}, nil
+}
+
+// Logout implements mcp/logout.
+func (s *ServerLogins) Logout(ctx context.Context, p *protocol.MCPServerParams) (*protocol.MCPLogoutResult, error) {
+	part, err := s.serverPart(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	had, err := part.Logout(ctx, p.Server)
+	return &protocol.MCPLogoutResult{Had: had}, err
+}
+
+// serverPart returns the servers of the plugin that has a server. Only plugins that are loaded count, so an untrusted one gets nothing.
+func (s *ServerLogins) serverPart(ctx context.Context, p *protocol.MCPServerParams) (*mcp.Part, error) {
+	l := s.loader
+	set, err := l.setOf(ctx, p.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	var found []*mcp.Part
+	for _, e := range l.entries(set) {
+		l.mu.Lock()
+		u := e.shown
+		l.mu.Unlock()
+		if u == nil || u.servers == nil || p.Plugin != "" && u.name() != p.Plugin {
+			continue
+		}
+		if slices.ContainsFunc(u.servers.Status(), func(s mcp.ServerStatus) bool { return s.Name == p.Server }) {
+			found = append(found, u.servers)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("%w: %s", mcp.ErrNoServer, p.Server)
+	case 1:
+		return found[0], nil
+	}
+	return nil, ErrManyServers
+}
