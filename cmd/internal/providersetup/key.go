@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"lashd/cmd/internal/config"
 	"lashd/cmd/internal/providers"
@@ -150,11 +151,17 @@ func testKey(ctx context.Context, c config.Config, name string, key provider.Sec
 		return err
 	}
 	m, _ := source.Model(name + "/list")
-	if issue := m.Problem(ctx); issue != nil {
-		return errors.New(issue.Message)
+	checker, ok := m.Provider.(provider.Checker)
+	if !ok {
+		return nil
 	}
-	return nil
+	ctx, cancel := context.WithTimeout(ctx, listLimit)
+	defer cancel()
+	return checker.Check(ctx)
 }
+
+// listLimit bounds the request for the models of a provider.
+const listLimit = 10 * time.Second
 
 // Unreachable reports whether the test of a key failed for a reason that says nothing about the key: there was no answer.
 func Unreachable(err error) bool {
