@@ -12,6 +12,7 @@ import { Daemon, messageOf } from "./daemon/daemon";
 import { VSCodeChat } from "./lm/vscodeChat";
 import { counted, isInFolders, recentSessions } from "./model/sessions";
 import { realFolders } from "./openFolders";
+import { unpack } from "./daemon/unpack";
 import { program } from "./program";
 import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
@@ -42,7 +43,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("lashd", { log: true });
   const inDemo = () => context.workspaceState.get(demoKey, false);
   const { version } = context.extension.packageJSON as { version: string };
-  const daemon = new Daemon({ program: () => program(context, inDemo()), version, log });
+  let bundled: string | undefined;
+  const daemon = new Daemon({ program: () => program(context, bundled, inDemo()), version, log });
   const sessions = new Sessions(daemon, log);
   const texts = new Texts();
   const themes = new vscode.EventEmitter<void>();
@@ -58,8 +60,10 @@ export function activate(context: vscode.ExtensionContext): void {
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
   const status = new StatusItem();
   const tools = new EditorTools(daemon, texts, log);
-  const config = new ConfigFile(() => program(context, false), daemon, log);
-  const setup = new Setup({ program: () => program(context, false), daemon, sessions, chats, inDemo, openConfig: () => config.open() });
+  const config = new ConfigFile(() => program(context, bundled, false), daemon, log);
+  const setup = new Setup({
+    daemon, connect: () => new Daemon({ program: () => program(context, bundled, false), version, log }), chats, inDemo, openConfig: () => config.open(),
+  });
   const sidebar = new Sidebar(daemon, sessions, log, context.globalState, texts);
 
   const redraw = new Throttle(() => {
@@ -128,7 +132,21 @@ export function activate(context: vscode.ExtensionContext): void {
     { dispose: () => questions.close() },
     redraw,
   );
-  daemon.start();
+  void unpackBundled(context, log).then((dir) => {
+    bundled = dir;
+    daemon.start();
+  });
+}
+
+/** unpackBundled returns the directory of the lashd that the extension has; undefined if it has none, or if it cannot be unpacked. */
+async function unpackBundled(context: vscode.ExtensionContext, log: vscode.LogOutputChannel): Promise<string | undefined> {
+  const name = process.platform === "win32" ? "lashd.exe" : "lashd";
+  try {
+    return await unpack(context.extensionPath, join(context.globalStorageUri.fsPath, "bin"), name);
+  } catch (error) {
+    log.error(`unpack lashd: ${messageOf(error)}`);
+    return undefined;
+  }
 }
 
 /** loadGrammar loads a grammar from its file. */

@@ -1,17 +1,20 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import * as vscode from "vscode";
 import { locate } from "./daemon/locate";
 import type { Program } from "./daemon/link";
 
-/** program returns the lashd to run and its data directory. Both come from the user's settings; a workspace cannot set them. */
-export function program(context: vscode.ExtensionContext, demo: boolean): Program {
+/**
+ * program returns the lashd to run and its data directory. Both come from the user's settings; a workspace cannot set them. bundled is the
+ * directory of the unpacked lashd of the extension.
+ */
+export function program(context: vscode.ExtensionContext, bundled: string | undefined, demo: boolean): Program {
   const config = vscode.workspace.getConfiguration("lashd");
   const found = locate({
     setting: config.get("path", ""),
-    extensionDir: context.extensionPath,
+    bundled,
     path: process.env.PATH ?? "",
     windows: process.platform === "win32",
   });
@@ -20,13 +23,6 @@ export function program(context: vscode.ExtensionContext, demo: boolean): Progra
   }
   const home = demo ? demoHome(context) : config.get("home", "");
   return { command: found.command, args: ["stdio"], env: { ...process.env, ...(home && { LASHD_HOME: home }), ...(demo && { LASHD_SOCKET: demoSocket(home) }) } };
-}
-
-/** lash returns the program for people that belongs to a lashd: the one beside it or, without it, the one in PATH. */
-export function lash({ command, env }: Program): Program {
-  const name = process.platform === "win32" ? "lash.exe" : "lash";
-  const beside = join(dirname(command), name);
-  return { command: existsSync(beside) ? beside : name, args: [], env };
 }
 
 /** configFile returns the path of config.toml for a lashd with this environment. */

@@ -5,8 +5,8 @@ import { delimiter, isAbsolute, join } from "node:path";
 export interface SearchPlaces {
   /** the setting lashd.path */
   setting: string;
-  /** directory of the extension */
-  extensionDir: string;
+  /** directory of the unpacked lashd of the extension; undefined if it has none */
+  bundled: string | undefined;
   /** the environment variable PATH */
   path: string;
   windows: boolean;
@@ -21,7 +21,7 @@ export function locate(places: SearchPlaces): Location {
     return fromSetting(places.setting);
   }
   const name = places.windows ? "lashd.exe" : "lashd";
-  const dirs = [join(places.extensionDir, "bin"), ...places.path.split(delimiter).filter(isAbsolute)];
+  const dirs = [...(places.bundled === undefined ? [] : [places.bundled]), ...places.path.split(delimiter).filter(isAbsolute)];
   const command = dirs.map((dir) => join(dir, name)).find(isExecutable);
   return command ? { command } : { problem: "lashd was not found in the extension or in PATH. Install lashd, or set its path in the setting lashd.path." };
 }

@@ -59,3 +59,11 @@ export function effortText({ reasoning, effort }: ModelSpec): string {
 export function defaultEffort({ default: usual }: ReasoningSpec): string {
   return usual ? `default (${usual})` : "default";
 }
+
+/** defaultEntries returns a choice of the default model among those of a provider, after the default of another provider. */
+export function defaultEntries(models: ModelInfo[], provider: string): { label: string; description: string; name?: string }[] {
+  const label = ({ title, name }: ModelInfo) => title ?? name;
+  const now = models.find((m) => m.default && m.model.provider !== provider);
+  const keep = now ? [{ label: `Keep ${label(now)}`, description: "default now" }] : [];
+  return [...keep, ...models.filter((m) => m.model.provider === provider).map((m) => ({ label: label(m), description: m.name, name: m.name }))];
+}

@@ -1,25 +1,6 @@
-/** Provider is a model provider as "lash model providers" lists it. */
-export interface Provider {
-  name: string;
-  title: string;
-  baseUrl?: string;
-  /** form of an address that the user must name */
-  baseUrlForm?: string;
-  /** web page where a person gets a key */
-  keysAt?: string;
-  /** a server on this machine, which needs no key */
-  local?: boolean;
-  /** lashd stores a key that the user pastes */
-  pasted?: boolean;
-  /** "lash login" logs the user in with a browser */
-  login?: boolean;
-  /** where the key comes from: "stored", "config.toml" or a variable */
-  key?: string;
-  /** lashd can delete a stored key */
-  stored?: boolean;
-  /** models of a local server that runs */
-  models?: string[];
-}
+import type { ProviderInfo as Provider } from "../protocol";
+
+export type { Provider };
 
 /** Group is a part of the list of providers. */
 export interface Group {
@@ -51,7 +32,7 @@ export function stateOf({ name, key, local, models, pasted, login, baseUrl }: Pr
     return "log in with your subscription";
   }
   if (key !== undefined) {
-    return key === "config.toml" ? "key from config.toml" : `key from the variable ${key}`;
+    return { "config.toml": "key from config.toml", client: "key in the daemon" }[key] ?? `key from the variable ${key}`;
   }
   return ready.has(name) ? "key in the daemon" : pasted ? "" : "set its address and a key command in config.toml";
 }

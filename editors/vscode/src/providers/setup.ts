@@ -1,21 +1,20 @@
 import * as vscode from "vscode";
 import type { Chats } from "../chat/chats";
 import type { Commands } from "../commands";
-import { runCommand } from "../daemon/command";
 import { messageOf, type Daemon } from "../daemon/daemon";
-import type { Program } from "../daemon/link";
+import type { Method, Params, Result } from "../daemon/link";
+import { defaultEntries } from "../model/models";
 import type { Provider } from "../model/providers";
-import { lash } from "../program";
 import type { ModelInfo } from "../protocol";
-import type { Sessions } from "../sessions";
+import { logIn } from "./login";
 import { askAddress, askKey, chooseProvider, title } from "./steps";
 
 /** SetupContext is the part of the extension that the set-up of providers uses. */
 export interface SetupContext {
-  /** the lashd of the user, also during the demo */
-  program(): Program;
+  /** the daemon of the window: that of the demo during the demo */
   daemon: Daemon;
-  sessions: Sessions;
+  /** a new connection to the daemon of the user */
+  connect(): Daemon;
   chats: Chats;
   inDemo(): boolean;
   /** opens config.toml */
@@ -26,7 +25,7 @@ export interface SetupContext {
 const onlyLocal = "@local";
 
 /**
- * Setup stores the API keys of providers. It passes a key to "lash login" on stdin and keeps it nowhere. It also sets the context
+ * Setup stores the API keys of providers. It passes a key to the daemon of the user and keeps it nowhere. It also sets the context
  * lashd.noModel, which selects the text of an empty list of sessions.
  */
 export class Setup {
@@ -38,15 +37,17 @@ export class Setup {
     return {
       setUpProvider: (name?: string) => this.run(name),
       removeKey: () => this.pickRemoval(),
+      testModel: () => this.testModel(),
     };
   }
 
   /** update finds out whether there is a model. With missing, it does so only if there was none. */
   async update(missing = false): Promise<void> {
-    if (this.context.daemon.state.kind !== "ready" || (missing && this.known !== false)) {
+    const { daemon } = this.context;
+    if (daemon.state.kind !== "ready" || (missing && this.known !== false)) {
       return;
     }
-    this.known = (await this.models()).length > 0;
+    this.known = (await daemon.call("model/list", {})).data.length > 0;
     await vscode.commands.executeCommand("setContext", "lashd.noModel", !this.known);
   }
 
@@ -79,10 +80,10 @@ export class Setup {
     return provider.pasted ? this.enterKey(provider) : this.context.openConfig();
   }
 
-  /** logIn runs "lash login" in a terminal, which shows the address of the login and takes the answer. */
-  private logIn({ name, title: shown }: Provider) {
-    const { command, env } = lash(this.context.program());
-    vscode.window.createTerminal({ name: `Log in to ${shown}`, shellPath: command, shellArgs: ["login", name], env: { LASHD_HOME: env.LASHD_HOME } }).show();
+  private async logIn(provider: Provider) {
+    if (await logIn(provider, (method, params, token) => this.call(method, params, token))) {
+      await this.done(provider, `You are logged in to ${provider.title}.`);
+    }
   }
 
   private async enterKey(provider: Provider) {
@@ -91,25 +92,16 @@ export class Setup {
       return;
     }
     const moved = address !== undefined && address !== provider.baseUrl;
-    const args = ["login", provider.name, ...(moved ? [`--base-url=${address}`] : [])];
-    const stored = await askKey(provider, async (key) => void (await this.lash(args, `${key}\n`)));
+    const stored = await askKey(provider, (key, untested, token) =>
+      this.call("provider/setKey", { name: provider.name, key, untested, ...(moved && { baseUrl: address }) }, token));
     if (!stored) {
       return;
     }
-    if (moved) {
-      await this.restart();
+    if (stored.restart) {
+      await this.call("shutdown", { daemon: true }); // running turns continue after the restart
     }
-    await this.update();
-    const other = provider.key && provider.key !== "stored" ? ` The key from ${provider.key} still counts before the stored one.` : "";
-    await this.offer(`${provider.title} is set up.${other}`, provider);
-  }
-
-  /** restart restarts the daemon, which reads the address of a provider only at its start. Running turns continue after it. */
-  private async restart() {
-    const { daemon } = this.context;
-    if (daemon.state.kind === "ready") {
-      await daemon.call("shutdown", { daemon: true });
-    }
+    const [first] = stored.usedFirst ?? [];
+    await this.done(provider, `${provider.title} is set up.${first ? ` The key from ${first} still counts before the stored one.` : ""}`);
   }
 
   private async useLocal(provider: Provider) {
@@ -122,9 +114,20 @@ export class Setup {
     if (model === undefined) {
       return;
     }
-    await this.lash(["model", "use", `${provider.name}/${model}`]);
+    await this.call("model/setDefault", { name: `${provider.name}/${model}` });
     await this.update();
     await this.offer(`New sessions use ${model} of ${name}.`, provider);
+  }
+
+  /** done lets the user choose a model of a provider that now works, and says how to go on. */
+  private async done(provider: Provider, message: string) {
+    await this.update();
+    const entries = defaultEntries(await this.models(), provider.name);
+    const picked = entries.length > 1 ? await vscode.window.showQuickPick(entries, { title: `${title}: ${provider.title}`, placeHolder: "Model for new sessions", ignoreFocusOut: true }) : undefined;
+    if (picked?.name !== undefined) {
+      await this.call("model/setDefault", { name: picked.name });
+    }
+    await this.offer(`${message}${picked?.name === undefined ? "" : ` New sessions use ${picked.label}.`}`, provider);
   }
 
   /** offer shows a success with what the user most likely wants next. */
@@ -152,29 +155,54 @@ export class Setup {
     }
   }
 
-  private async remove({ name, title: shown, key }: Provider) {
+  private async remove({ name, title: shown }: Provider) {
     const detail = "Sessions with its models fail until you set it up again. The key stays valid at the provider.";
     if ((await vscode.window.showWarningMessage(`Remove the key of ${shown}?`, { modal: true, detail }, "Remove")) !== "Remove") {
       return;
     }
-    await this.lash(["logout", name]);
+    const { key } = await this.call("provider/removeKey", { name });
     await this.update();
-    const rest = key && key !== "stored" ? ` The key from ${key} is still used.` : "";
+    const rest = key ? ` The key from ${key} is still used.` : "";
     void vscode.window.showInformationMessage(`lashd: The key of ${shown} was removed.${rest}`);
   }
 
+  /** testModel makes one small call to a model that the user chooses, and shows its reply or why there is none. */
+  private async testModel() {
+    const models = await this.models();
+    const items = models.map(({ name, title: shown, default: preset }) => ({ label: shown ?? name, description: preset ? `${name} \u00b7 default` : name, name }));
+    const picked = await vscode.window.showQuickPick(items, { title: "Test a Model", placeHolder: "lashd sends it two words" });
+    if (!picked) {
+      return;
+    }
+    const waiting = { location: vscode.ProgressLocation.Notification, title: `Waiting for the reply of ${picked.label}\u2026`, cancellable: true };
+    try {
+      const { text, durationMs } = await vscode.window.withProgress(waiting, (_, token) => this.call("model/test", { name: picked.name }, token));
+      void vscode.window.showInformationMessage(`lashd: ${picked.label} replied in ${(durationMs / 1000).toFixed(1)} s: ${text.slice(0, 200) || "(no text)"}`);
+    } catch (error) {
+      void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`);
+    }
+  }
+
   private async providers(): Promise<Provider[]> {
-    return JSON.parse(await this.lash(["model", "providers", "--json"])) as Provider[];
+    return (await this.call("provider/list", {})).data;
   }
 
-  /** models returns the models of the daemon; none if it is not connected. */
   private async models(): Promise<ModelInfo[]> {
-    const { daemon } = this.context;
-    return daemon.state.kind === "ready" ? (await daemon.call("model/list", {})).data : [];
+    return (await this.call("model/list", {})).data;
   }
 
-  private lash(args: string[], input?: string): Promise<string> {
-    return runCommand(lash(this.context.program()), args, input);
+  /** call sends a request to the daemon of the user: that of the window or, during the demo, another one. */
+  private async call<M extends Method>(method: M, params: Params<M>, token?: vscode.CancellationToken): Promise<Result<M>> {
+    if (!this.context.inDemo()) {
+      return this.context.daemon.call(method, params, token);
+    }
+    const daemon = this.context.connect();
+    daemon.start();
+    try {
+      return await daemon.call(method, params, token);
+    } finally {
+      daemon.close();
+    }
   }
 }
 

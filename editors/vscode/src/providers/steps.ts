@@ -1,5 +1,7 @@
 import * as vscode from "vscode";
+import { kindOf, messageOf } from "../daemon/daemon";
 import { addressProblem, groupsOf, keyProblem, stateOf, type Provider } from "../model/providers";
+import type { StoredKey } from "../protocol";
 
 export const title = "Set Up a Provider";
 
@@ -9,6 +11,7 @@ export type Choice = { provider: Provider; remove?: boolean } | { other: true };
 type Entry = vscode.QuickPickItem & { provider?: Provider; other?: boolean };
 
 const trash: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("trash"), tooltip: "Remove the stored key" };
+const untested: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("save"), tooltip: "Store the key without a test" };
 const page: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("link-external"), tooltip: "Get a key in the browser" };
 
 /** chooseProvider shows the list of providers. It returns undefined if the user cancels. */
@@ -61,44 +64,52 @@ interface Field {
   step: string;
   prompt: string;
   placeholder: string;
+  /** in place of the prompt while accept runs */
+  waiting: string;
   value?: string;
   password?: boolean;
   buttons?: vscode.QuickInputButton[];
-  onButton?: () => void;
+  /** returns whether to accept the value now */
+  onButton?: (button: vscode.QuickInputButton) => boolean;
+  /** returns more buttons after an error of accept */
+  onError?: (error: unknown) => vscode.QuickInputButton[];
   /** says why the value is wrong; "" if it is right */
   check: (value: string) => string;
-  /** uses the value. Its error is shown below the field, and the user can correct the value. */
-  accept: (value: string) => Promise<void>;
+  /** uses the value. Its error is shown below the field, and the user can correct the value. The token is cancelled if the user leaves. */
+  accept: (value: string, token: vscode.CancellationToken) => Promise<unknown>;
 }
 
-/** ask shows a field until its value is accepted. It reports whether that happened. */
-function ask({ step, prompt, placeholder, value = "", password = false, buttons = [], onButton, check, accept }: Field): Promise<boolean> {
+/** askText shows a field until its value is accepted. It reports whether that happened. */
+export function askText(field: Field): Promise<boolean> {
+  const { step, prompt, placeholder, value = "", password = false, buttons = [], onButton, check } = field;
   const box = Object.assign(vscode.window.createInputBox(), { title: `${title}: ${step}`, prompt, placeholder, value, password, buttons, ignoreFocusOut: true });
+  const leaving = new vscode.CancellationTokenSource();
   return new Promise((resolve) => {
-    box.onDidTriggerButton(() => onButton?.());
+    const send = () => void submit(box, field, leaving.token).then((done) => done && (resolve(true), box.hide()));
+    box.onDidTriggerButton((button) => void (onButton?.(button) && send()));
     box.onDidChangeValue((text) => (box.validationMessage = text === "" ? "" : check(text)));
-    box.onDidAccept(() => void submit(box, check, accept).then((done) => done && (resolve(true), box.hide())));
+    box.onDidAccept(send);
     box.onDidHide(() => {
       resolve(false);
+      leaving.cancel();
       box.dispose();
     });
     box.show();
   });
 }
 
-async function submit(box: vscode.InputBox, check: Field["check"], accept: Field["accept"]): Promise<boolean> {
+async function submit(box: vscode.InputBox, { prompt, waiting, buttons = [], onError, check, accept }: Field, token: vscode.CancellationToken): Promise<boolean> {
   const value = box.value.trim();
   box.validationMessage = value === "" ? "Enter a value." : check(value);
   if (box.validationMessage !== "" || box.busy) {
     return false;
   }
-  const { prompt } = box;
-  Object.assign(box, { busy: true, enabled: false, prompt: "Testing with one call\u2026" });
+  Object.assign(box, { busy: true, enabled: false, prompt: waiting });
   try {
-    await accept(value);
+    await accept(value, token);
     return true;
   } catch (error) {
-    Object.assign(box, { validationMessage: error instanceof Error ? error.message : String(error) });
+    Object.assign(box, { validationMessage: messageOf(error), buttons: [...buttons, ...(onError?.(error) ?? [])] });
     return false;
   } finally {
     Object.assign(box, { busy: false, enabled: true, prompt });
@@ -108,10 +119,11 @@ async function submit(box: vscode.InputBox, check: Field["check"], accept: Field
 /** askAddress asks for the address of a provider, and returns undefined if the user cancels. */
 export async function askAddress({ title: name, baseUrl, baseUrlForm = "https://HOST/v1" }: Provider): Promise<string | undefined> {
   let address: string | undefined;
-  await ask({
+  await askText({
     step: `${name}, address`,
     prompt: "lashd writes the address into config.toml.",
     placeholder: baseUrlForm,
+    waiting: "",
     value: baseUrl,
     check: (text) => addressProblem(text, baseUrlForm),
     accept: (text) => Promise.resolve(void (address = text)),
@@ -119,16 +131,31 @@ export async function askAddress({ title: name, baseUrl, baseUrlForm = "https://
   return address;
 }
 
-/** askKey asks for a key, masked, until accept stores one. It reports whether that happened. */
-export function askKey({ title: name, keysAt }: Provider, accept: (key: string) => Promise<void>): Promise<boolean> {
-  return ask({
+/** StoreKey stores a key and returns where it is. */
+type StoreKey = (key: string, untested: boolean, token: vscode.CancellationToken) => Promise<StoredKey>;
+
+/** askKey asks for a key, masked, until store accepts one. If the test of a key gets no answer, the user can store the key without a test. It returns undefined if the user cancels. */
+export async function askKey({ title: name, keysAt }: Provider, store: StoreKey): Promise<StoredKey | undefined> {
+  let stored: StoredKey | undefined;
+  let test = true;
+  await askText({
     step: `${name}, API key`,
     prompt: "lashd tests the key with one call, then stores it in the system's keyring or in a file that only you can read.",
     placeholder: "Paste your API key",
+    waiting: "Testing with one call\u2026 Escape cancels it and stores nothing.",
     password: true,
     buttons: keysAt ? [page] : [],
-    onButton: () => void vscode.env.openExternal(vscode.Uri.parse(keysAt ?? "")),
+    onButton: (button) => {
+      if (button === page) {
+        void vscode.env.openExternal(vscode.Uri.parse(keysAt ?? ""));
+        return false;
+      }
+      test = false;
+      return true;
+    },
+    onError: (error) => (kindOf(error) === "providerUnreachable" ? [untested] : []),
     check: keyProblem,
-    accept,
+    accept: async (key, token) => (stored = await store(key, !test, token)),
   });
+  return stored;
 }

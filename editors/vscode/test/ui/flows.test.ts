@@ -44,6 +44,8 @@ describe("issue/6-1 a real VS Code", function () {
     await code.shot("refused");
     await input().fill(key);
     await code.page.keyboard.press("Enter");
+    await code.page.locator(".quick-input-title", { hasText: "Set Up a Provider: Anthropic" }).waitFor();
+    await code.choose("anthropic/");
     const toast = code.page.locator(".notification-toast", { hasText: "Anthropic is set up." });
     await toast.waitFor();
     await code.shot("stored");

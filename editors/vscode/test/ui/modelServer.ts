@@ -3,8 +3,18 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
-/** ModelServer is a server of Chat Completions on this machine that accepts one API key. */
+/** deviceCode is what a ModelServer asks a person to enter. */
+export const deviceCode = "WXYZ-6789";
+
+/**
+ * ModelServer is a server of Chat Completions on this machine that accepts one API key. It is also an authorization server for ChatGPT, in which
+ * each person has entered the device code.
+ */
 export class ModelServer {
+  /** keys of requests that get no answer */
+  silentFor = "";
+  /** requests that a client has given up */
+  abandoned = 0;
   /** processes that had the key in their arguments or environment during a request */
   readonly leaks: string[] = [];
   private readonly server: Server;
@@ -27,6 +37,21 @@ export class ModelServer {
     request.resume();
     if (request.url === "/v1/models") {
       response.end(JSON.stringify({ data: [{ id: "local-model" }] }));
+      return;
+    }
+    const tokens = { access_token: "token-of-a-login", refresh_token: "renews-a-login", token_type: "Bearer", expires_in: 3600 };
+    const grants: Record<string, object> = {
+      "/oauth/token": tokens,
+      "/api/accounts/deviceauth/usercode": { device_auth_id: "device", user_code: deviceCode, interval: "0" },
+      "/api/accounts/deviceauth/token": { authorization_code: "code", code_verifier: "verifier" },
+    };
+    const granted = grants[request.url ?? ""];
+    if (granted) {
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(granted));
+      return;
+    }
+    if (this.silentFor !== "" && request.headers.authorization === `Bearer ${this.silentFor}`) {
+      response.on("close", () => this.abandoned++);
       return;
     }
     if (request.headers.authorization !== `Bearer ${this.key}`) {
@@ -70,5 +95,5 @@ export function filesWith(dir: string, text: string): string[] {
 /** firstRun returns a config.toml without models, in which Anthropic and Ollama are at an address and other local servers do not run. */
 export function firstRun(base: string): string {
   const local = ["llamacpp", "lmstudio", "vllm"].map((name) => `[providers.${name}]\nbase_url = "http://127.0.0.1:1/v1"\n`).join("");
-  return `trace = true\n${local}[providers.ollama]\nbase_url = "${base}"\n[providers.anthropic]\napi = "chat"\nbase_url = "${base}"\n`;
+  return `trace = true\n${local}[providers.ollama]\nbase_url = "${base}"\n[providers.anthropic]\napi = "chat"\nbase_url = "${base}"\n[providers.chatgpt]\nlogin = "${new URL(base).origin}"\n`;
 }

@@ -13,7 +13,7 @@ describe("issue/6-1 the path of lashd", () => {
     chmodSync(file, 0o700);
     return file;
   };
-  const find = (setting: string) => locate({ setting, extensionDir: join(dir, "extension"), path: `relative:${join(dir, "a")}:${join(dir, "b")}`, windows: false });
+  const find = (setting: string) => locate({ setting, bundled: join(dir, "unpacked"), path: `relative:${join(dir, "a")}:${join(dir, "b")}`, windows: false });
 
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), "locate-"));
@@ -24,8 +24,8 @@ describe("issue/6-1 the path of lashd", () => {
     assert.match((find("") as { problem: string }).problem, /not found/);
     const inPath = make("b", "lashd");
     assert.deepEqual(find(""), { command: inPath });
-    const beside = make("extension", "bin", "lashd");
-    assert.deepEqual(find(""), { command: beside });
+    const unpacked = make("unpacked", "lashd");
+    assert.deepEqual(find(""), { command: unpacked });
     const set = make("elsewhere", "mine");
     assert.deepEqual(find(set), { command: set });
   });
