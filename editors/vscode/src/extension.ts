@@ -17,7 +17,7 @@ import { program } from "./program";
 import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
 import { Throttle } from "./throttle";
-import { tokenTheme } from "./views/colorTheme";
+import { themeSettings, tokenTheme } from "./views/colorTheme";
 import { writeCommitMessage } from "./views/commitMessage";
 import { ConfigFile } from "./views/configFile";
 import { findSession } from "./views/findSession";
@@ -111,7 +111,7 @@ export function activate(context: vscode.ExtensionContext): void {
   };
   context.subscriptions.push(
     vscode.window.onDidChangeActiveColorTheme(recolor),
-    vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("editor.tokenColorCustomizations") && recolor()),
+    vscode.workspace.onDidChangeConfiguration((e) => themeSettings.some((name) => e.affectsConfiguration(name)) && recolor()),
     watchTerminals(),
     log, view, status, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),

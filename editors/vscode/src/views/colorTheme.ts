@@ -16,6 +16,12 @@ interface ThemeFile {
 /** The deepest chain of themes that include each other. */
 const maxDepth = 8;
 
+/** themeSettings are the settings that choose the colors of code. VS Code applies another theme before it stores the setting. */
+export const themeSettings = ["workbench.colorTheme", "workbench.preferredDarkColorTheme", "workbench.preferredLightColorTheme", "workbench.preferredHighContrastColorTheme", "workbench.preferredHighContrastLightColorTheme", "window.autoDetectColorScheme", "window.autoDetectHighContrast", "editor.tokenColorCustomizations"];
+
+/** uiThemes are the names of the kinds of themes in the manifests of extensions. */
+const uiThemes = { [vscode.ColorThemeKind.Light]: "vs", [vscode.ColorThemeKind.Dark]: "vs-dark", [vscode.ColorThemeKind.HighContrast]: "hc-black", [vscode.ColorThemeKind.HighContrastLight]: "hc-light" };
+
 /** tokenTheme returns the colors that the user's theme gives to code. If the theme cannot be read, it returns those of VS Code's default theme of the same kind. */
 export function tokenTheme(): ThemeRegistrationRaw {
   const light = [vscode.ColorThemeKind.Light, vscode.ColorThemeKind.HighContrastLight].includes(vscode.window.activeColorTheme.kind);
@@ -28,9 +34,10 @@ export function tokenTheme(): ThemeRegistrationRaw {
 /** themePath returns the file of the color theme in use; undefined if no extension here has it. */
 function themePath(): string | undefined {
   const name = themeName();
+  const kind = uiThemes[vscode.window.activeColorTheme.kind];
   for (const extension of vscode.extensions.all) {
-    const { contributes } = extension.packageJSON as { contributes?: { themes?: { id?: string; label: string; path: string }[] } };
-    const found = contributes?.themes?.find((theme) => (theme.id ?? theme.label) === name);
+    const { contributes } = extension.packageJSON as { contributes?: { themes?: { id?: string; label: string; uiTheme?: string; path: string }[] } };
+    const found = contributes?.themes?.find((theme) => (theme.id ?? theme.label) === name && theme.uiTheme === kind);
     if (found) {
       return join(extension.extensionPath, found.path);
     }
