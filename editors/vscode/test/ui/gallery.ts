@@ -41,6 +41,7 @@ const gallery: Item[] = [
   item(8, { kind: "toolCall", callId: "c3", tool: "update_plan", args: { steps: [{ text: "look", status: "completed" }, { text: "fix", status: "inProgress" }, { text: "test", status: "pending" }] }, output: { status: "success", text: "ok" } }),
   item(9, { kind: "notice", text: "The model changed." }),
   item(10, { kind: "compaction" }),
+  item(11, { kind: "toolCall", callId: "c4", tool: "shell", args: { command: "for file in src/order/*.test.ts; do npm test -- \"$file\"; done" }, output: { status: "success", text: "ok" }, durationMs: 2500 }),
 ];
 
 const hunk = (start: number, text: string) => ({ oldStart: start, oldLines: 2, newStart: start, newLines: 2, text });

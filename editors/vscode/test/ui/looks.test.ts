@@ -6,17 +6,13 @@ import darkPlus from "@shikijs/themes/dark-plus";
 import lightPlus from "@shikijs/themes/light-plus";
 import { Highlighter } from "../../src/chat/highlighter";
 import type { FromWebview, ToWebview } from "../../src/chat/messages";
+import { violations } from "./axe";
 import { launch, openPage, patienceMs } from "./browser";
 import { unreadable } from "./contrast";
 import { commandQuestion, conversation, editQuestion, empty, recent } from "./gallery";
 import { setTheme, themes, type Theme } from "./themes";
 
 const load = (grammar: string) => (createRequire(resolve("dist"))(resolve(join("dist", "grammars", `${grammar}.js`))) as { default: never[] }).default;
-
-interface Violation {
-  id: string;
-  nodes: { html: string }[];
-}
 
 describe("part/13 the looks of a chat", function () {
   this.timeout(4 * patienceMs);
@@ -76,9 +72,7 @@ describe("part/13 the looks of a chat", function () {
         await show();
         await colorCode(theme);
         assert.deepEqual(await unreadable(page.locator("body")), []);
-        await page.addScriptTag({ path: resolve("node_modules/axe-core/axe.min.js") });
-        const violations = await page.evaluate(async () => (await (window as never as { axe: { run(): Promise<{ violations: Violation[] }> } }).axe.run()).violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html.slice(0, 200)) })));
-        assert.deepEqual(violations, []);
+        assert.deepEqual(await violations(page.mainFrame()), []);
         await shot(`${scene} ${theme} 1200`);
       });
     }
@@ -92,6 +86,8 @@ describe("part/13 the looks of a chat", function () {
         await colorCode(theme);
         const wide = await page.evaluate(() => [...document.querySelectorAll<HTMLElement>("body *")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().right > 301 && !e.closest("pre, table")).map((e) => `${e.tagName}.${e.className}: ${e.textContent?.slice(0, 40)}`));
         assert.deepEqual(wide, [], scene);
+        const tall = await page.locator(".call b").evaluateAll((all) => all.filter((b) => b.getBoundingClientRect().height > 30).map((b) => b.textContent));
+        assert.deepEqual(tall, [], "names of tools on several lines");
         for (const height of [900, 560]) {
           await page.setViewportSize({ width: 300, height });
           assert.equal(await page.locator("#composer").evaluate((e) => Math.round(e.getBoundingClientRect().bottom - innerHeight)), 0, `${scene}, ${height} pixels high`);
