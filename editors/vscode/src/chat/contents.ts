@@ -2,7 +2,8 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import type { SessionID } from "../protocol";
 import { context, picture, store } from "./artifacts";
-import { attachmentOfFile, pickAttachments } from "./attachments";
+import { pickAttachments } from "./attachments";
+import { attachmentOf } from "./mentions";
 import type { FromWebview, ToWebview } from "./messages";
 
 type Post = (message: ToWebview) => void;
@@ -28,7 +29,8 @@ export async function handleContents(request: Request, daemon: Daemon, sessionId
 
 async function attachAll(uris: vscode.Uri[], post: Post) {
   for (const uri of uris) {
-    post(await attachmentOfFile(uri));
+    const { type } = await vscode.workspace.fs.stat(uri);
+    post(await attachmentOf({ kind: (type & vscode.FileType.Directory) === 0 ? "file" : "folder", uri: uri.toString() }));
   }
 }
 
