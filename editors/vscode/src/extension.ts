@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import { Chats } from "./chat/chats";
 import { chatCommands } from "./chat/commands";
 import { Highlighter } from "./chat/highlighter";
+import { watchEditors } from "./chat/lastEditor";
 import { viewType } from "./chat/panel";
 import { viewId } from "./chat/sideChat";
 import { watchTerminals } from "./chat/terminalOutput";
@@ -112,7 +113,7 @@ export function activate(context: vscode.ExtensionContext): void {
   context.subscriptions.push(
     vscode.window.onDidChangeActiveColorTheme(recolor),
     vscode.workspace.onDidChangeConfiguration((e) => themeSettings.some((name) => e.affectsConfiguration(name)) && recolor()),
-    watchTerminals(),
+    watchTerminals(), watchEditors(),
     log, view, status, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
     vscode.window.registerWebviewViewProvider(viewId, chats.side),

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { fileProblem, typeOf } from "../model/files";
+import type { Edited } from "./lastEditor";
 import type { Attached, Contents, ToWebview } from "./messages";
 import { workspaceFiles } from "./workspaceFiles";
 
@@ -10,8 +11,7 @@ const maxFileBytes = 64 * 1024;
 const maxRead = 33 << 20;
 
 /** attachmentOfSelection attaches the selection of an editor, or the whole file if nothing is selected. */
-export function attachmentOfSelection(editor: vscode.TextEditor): Attached {
-  const { document, selection } = editor;
+export function attachmentOfSelection({ document, selection }: Edited): Attached {
   const path = vscode.workspace.asRelativePath(document.uri);
   if (selection.isEmpty) {
     const text = document.getText();

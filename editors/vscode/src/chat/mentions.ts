@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { matching } from "../model/fileList";
+import { lastEditor } from "./lastEditor";
 import type { Attached, Mention, Suggestion, ToWebview } from "./messages";
 import { attachmentOfFile, attachmentOfSelection } from "./attachments";
 import { lastCommand } from "./terminalOutput";
@@ -116,7 +117,7 @@ function terminal(): Attached {
 }
 
 function selection(): Attached {
-  const editor = vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0];
+  const editor = lastEditor();
   if (!editor) {
     throw new Error("No editor is open.");
   }
