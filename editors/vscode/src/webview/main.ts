@@ -203,7 +203,7 @@ function queued(input: QueuedInput): HTMLElement {
 }
 
 function showFailure(message: string) {
-  const line = h("div", { class: "failure", role: "alert" }, message, iconButton("close", "Dismiss", () => line.remove(), { class: "close" }));
+  const line = h("div", { class: "failure", role: "alert" }, h("span", {}, message), iconButton("close", "Dismiss", () => line.remove(), { class: "close" }));
   byId("asked").before(line);
 }
 
