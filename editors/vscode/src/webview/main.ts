@@ -171,7 +171,7 @@ function drawHead(shown: SessionView) {
   const unfolded = document.querySelector<HTMLDetailsElement>(".plan")?.open ?? false;
   plan.open = unfolded;
   byId("head").replaceChildren(
-    h("b", {}, title ?? ""),
+    title ? h("h1", {}, title) : "",
     h("span", { class: "space" }),
     h("span", { class: "usage", title: "Token usage of this session" }, usageText(shown.total)),
     ...(steps.length > 0 ? [plan] : []),
