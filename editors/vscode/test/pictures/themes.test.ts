@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { patienceMs } from "../ui/browser";
 import { script } from "../ui/script";
-import { themes, themesFile } from "../ui/themes";
+import { chooseTheme, themes, themesFile, type Theme } from "../ui/themes";
 import { Workbench } from "../ui/workbench";
 
 /** Renews the colors of themes with which the page of a chat is tested. Run it with FLOWS=pictures scripts/test-editor. */
@@ -17,9 +17,7 @@ describe("colors of themes", function () {
     await code.newSession();
     const all: Record<string, Record<string, string>> = {};
     for (const [theme, name] of Object.entries(themes)) {
-      await code.run("Preferences: Color Theme");
-      await code.page.locator(".quick-input-widget:visible input.input").fill(theme);
-      await code.choose(theme);
+      await chooseTheme(code, theme as Theme);
       await code.chat.locator(`body.${name}`).waitFor();
       all[theme] = await code.chat.locator("html").evaluate((html, names) => {
         const style = getComputedStyle(html);

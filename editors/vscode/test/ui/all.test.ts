@@ -6,6 +6,7 @@ import { patienceMs, until } from "./browser";
 import { unreadable } from "./contrast";
 import { diffLines } from "./diffEditor";
 import { script } from "./script";
+import { chooseTheme } from "./themes";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 a real VS Code, all flows", function () {
@@ -209,9 +210,7 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     const colors = new Set<string>();
     await code.chat.locator(".markdown").first().waitFor();
     for (const [theme, kind] of themes) {
-      await code.run("Preferences: Color Theme");
-      await code.page.locator(".quick-input-widget:visible input.input").fill(theme);
-      await code.choose(theme);
+      await chooseTheme(code, theme);
       await code.chat.locator(`body.${kind}`).waitFor();
       await code.shot(`theme ${kind}`);
       await until(async () => (await code.chat.locator("pre.args code span").evaluateAll((all: HTMLElement[]) => all.some((span) => span.style.getPropertyValue("--token") !== ""))) && (await unreadable(code.chat.locator("body"))).length === 0); // the colors of code follow

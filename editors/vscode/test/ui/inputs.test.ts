@@ -1,0 +1,139 @@
+import { strict as assert } from "node:assert";
+import type { SessionListResult } from "../../src/protocol";
+import { patienceMs, until } from "./browser";
+import { Goals } from "./goals";
+
+/** Goals of a user who writes, attaches and takes back. FLOWS=all runs them. */
+describe("part/13 inputs in a real VS Code", function () {
+  this.timeout(3 * patienceMs);
+  const code = new Goals();
+
+  before(() => code.open());
+  afterEach(async function () {
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
+    await code.reset();
+  });
+  after(() => code.close());
+
+  it("stops a turn with Escape", async () => {
+    await code.ask("tell a story");
+    await code.chat.locator(".agentMessage", { hasText: "promised" }).waitFor();
+    await code.chat.locator("#state", { hasText: "Working" }).waitFor();
+    await code.field.press("Escape");
+    await code.chat.locator(".row.end", { hasText: "Stopped." }).waitFor();
+    await until(async () => (await code.chat.locator("#state").innerText()) === "");
+  });
+
+  it("edits an input that waits in the queue", async () => {
+    await code.ask("tell a story");
+    await code.chat.locator("#state", { hasText: "Working" }).waitFor();
+    await code.say("then this");
+    await code.chat.locator(".queued", { hasText: "then this" }).getByRole("button", { name: "Edit" }).click();
+    await code.chat.locator(".queued").waitFor({ state: "detached" });
+    assert.equal(await code.field.inputValue(), "then this");
+  });
+
+  it("undoes a message that steered a turn, and keeps what came before it", async () => {
+    await code.ask("tell a story");
+    await code.chat.locator(".agentMessage", { hasText: "promised" }).waitFor();
+    await code.field.fill("and hi");
+    await code.field.press("Control+Enter");
+    await code.answered("Hello!");
+    await code.chat.locator(".userMessage", { hasText: "and hi" }).hover();
+    await code.chat.getByRole("button", { name: "Undo from here" }).click();
+    assert.match(await code.dialog("Undo"), /Files do not change/);
+    await code.chat.locator(".userMessage", { hasText: "and hi" }).waitFor({ state: "detached" });
+    await code.answered("finished the story.");
+    assert.equal(await code.field.inputValue(), "and hi");
+  });
+
+  it("keeps a draft while another chat is in front", async () => {
+    await code.newSession();
+    await code.say("first chat");
+    await code.answered("Hello!");
+    await code.field.fill("a thought");
+    await code.run("lashd: New Session");
+    await code.chat.locator("#welcome:not([hidden])").waitFor();
+    await code.page.locator(".tab", { hasText: "first chat" }).click();
+    await code.answered("Hello!");
+    assert.equal(await code.field.inputValue(), "a thought");
+  });
+
+  it("goes back to the input of another session of the folder", async () => {
+    await code.ask("an input to find again");
+    await code.answered("Hello!");
+    await code.newSession();
+    await code.field.press("ArrowUp");
+    await until(async () => (await code.field.inputValue()) === "an input to find again");
+  });
+
+  it("starts from an example, and from a recent session", async () => {
+    await code.ask("a recent session");
+    await code.answered("Hello!");
+    await code.newSession();
+    await code.chat.getByRole("button", { name: "Review my changes" }).click();
+    assert.match(await code.field.inputValue(), /^Review the changes that are not committed yet/);
+    await code.chat.getByRole("button", { name: "a recent session" }).click();
+    await code.chat.locator(".userMessage", { hasText: "a recent session" }).waitFor();
+  });
+
+  it("starts a session with its shortcut", async () => {
+    const count = () => code.call<SessionListResult>("session/list", {}).data.length;
+    const before = count();
+    await code.page.keyboard.press("Control+Alt+n");
+    await code.chat.locator("#welcome:not([hidden])").waitFor();
+    assert.equal(count(), before + 1);
+  });
+
+  it("attaches a folder as the list of its files", async () => {
+    await code.newSession();
+    await code.mention("src", /^src/);
+    await code.chat.locator(".chip", { hasText: "src/" }).waitFor();
+    await code.field.press("Enter");
+    await code.chat.locator(".userMessage", { hasText: "src/one.txt\nsrc/two.txt" }).waitFor();
+  });
+
+  it("attaches the problems that the editor shows", async () => {
+    await code.showFile("wrong.json");
+    await code.page.locator(".monaco-editor .squiggly-error").first().waitFor();
+    await code.newSession();
+    await code.mention("prob", /^problems/);
+    await code.chat.locator(".chip", { hasText: "problems" }).waitFor();
+    await code.field.press("Enter");
+    await code.chat.locator(".userMessage", { hasText: "wrong.json:1:7: error: Value expected" }).waitFor();
+  });
+
+  it("attaches the selection", async () => {
+    await code.showFile("two.txt");
+    await code.page.keyboard.press("Control+Home");
+    await code.page.keyboard.press("Shift+End");
+    await code.newSession();
+    await code.mention("sel", /^selection/);
+    await code.chat.locator(".chip", { hasText: "src/two.txt:1-1" }).waitFor();
+    await code.field.press("Enter");
+    await code.chat.locator(".userMessage", { hasText: "first" }).waitFor();
+  });
+
+  it("changes the model and the mode by commands of the chat", async () => {
+    await code.newSession();
+    await code.field.pressSequentially("/model");
+    await code.field.press("Enter");
+    await code.choose("careful");
+    await code.chat.getByRole("button", { name: "Model: careful" }).waitFor();
+    await code.field.pressSequentially("/mode");
+    await code.chat.getByRole("option", { name: /^\/mode Choose the approval/ }).click();
+    await code.choose("Plan");
+    await code.chat.getByRole("button", { name: "Mode: Plan" }).waitFor();
+  });
+
+  it("restarts the daemon from the status bar, and goes on in the same chat", async () => {
+    await code.ask("before the restart");
+    await code.answered("Hello!");
+    await code.status("check").click();
+    await code.choose("Restart daemon");
+    await code.chat.locator("#state", { hasText: "Reconnecting" }).waitFor();
+    await until(async () => (await code.chat.locator("#state").innerText()) === "");
+    await code.say("after it");
+    await code.chat.locator(".agentMessage").nth(1).waitFor();
+  });
+});
