@@ -70,6 +70,29 @@ func TestRunOnceMoreOnATerminal(t *testing.T) {
 	})
 }
 
+// TestRunOffersOfTasks has the sandbox refuse something to a background command and to a call of a subagent.
+func TestRunOffersOfTasks(t *testing.T) {
+	const offer, command = "Run it once outside the sandbox?", "echo made-it > .vscode/made && cat .vscode/made"
+	for name, call := range map[string]string{
+		"a background command": `{"name": "start_command", "args": {"command": "` + command + `"}}`,
+		"a call of a subagent": `{"name": "spawn_agent", "args": {"task": "gamma job", "name": "gamma", "capability": "peer", "wait": true}}`,
+	} {
+		t.Run("part13/8 lash run offers to run a refused call again: "+name, func(t *testing.T) {
+			p := newSandboxedPlace(t, map[string]string{"go": call, "gamma job": `{"name": "shell", "args": {"command": "` + command + `"}}`})
+			if err := os.Mkdir(filepath.Join(p.work, ".vscode"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			c := newPTY(t)
+			if code := c.talk(p, [][2]string{{offer + " " + command, "y\n"}}, "run", "go"); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			if !made(t, filepath.Join(p.work, ".vscode", "made")) || strings.Count(c.text(), offer) != 1 {
+				t.Errorf("the call did not run once; the terminal shows %q", c.text())
+			}
+		})
+	}
+}
+
 // TestAnswersOfRun gives the answers of more than a letter.
 func TestAnswersOfRun(t *testing.T) {
 	const write = `{"name": "write", "args": {"path": "f", "content": "one\n2\n3\n4\n5\n6\n7\n8\n9\nten\n11\n12\n13\n14\n15\n16\n17\n18\n19\ntwenty\n"}}`
