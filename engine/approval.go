@@ -53,7 +53,7 @@ func (j *judge) callToJudge(s *toolCall) *approval.Request {
 		q.Programs = s.entry.Programs(s.Args)
 	}
 	if there := j.replaced(s.entry); there != nil {
-		q.Instead = approval.SubjectsOf(j.cwd, there, s.Args)
+		q.Instead, q.Programs = approval.SubjectsOf(j.cwd, there, s.Args), there.ProgramsOfClient(s.Args)
 	}
 	if s.approval != nil {
 		q.Wanted = &approval.Wanted{Default: s.approval.Default, By: s.approval.by, Reason: s.approval.Reason}

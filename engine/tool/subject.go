@@ -51,6 +51,15 @@ func (e *Entry) Programs(args json.RawMessage) Programs {
 	return ProgramsUnknown
 }
 
+// ProgramsOfClient says where the programs of a call run if a client's tool takes the place of this one: the client starts
+// them, so those that belong in the sandbox run outside of it.
+func (e *Entry) ProgramsOfClient(args json.RawMessage) Programs {
+	if e.Programs(args) == ProgramsUnknown {
+		return ProgramsUnknown
+	}
+	return ProgramsOutside
+}
+
 // hosts returns the argument hosts of a Confiner: other tools may have an argument of that name for something else.
 func (e *Entry) hosts(args json.RawMessage) (all []string) {
 	if e.from == nil {

@@ -7,12 +7,6 @@
 // the SDK. On the daemon's side, daemon keeps one connection, reconnects after a
 // restart and repeats calls by their idempotency keys. A session sits between
 // them: its goroutine turns events of the daemon into updates for the editor.
-//
-// Two connections meet here. On the editor's side, wire reads lines from the
-// editor, agent.handle answers its requests, and requests to the editor go through
-// the SDK. On the daemon's side, daemon keeps one connection, reconnects after a
-// restart and repeats calls by their idempotency keys. A session sits between
-// them: its goroutine turns events of the daemon into updates for the editor.
 package acp
 
 import (

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -19,11 +21,27 @@ import (
 // own; all other commands are operations of plugins.
 const compact = "compact"
 
-// sendCommands sends the list of slash commands. It must come after the answer
-// that names the session, because editors drop updates of sessions they do not
-// know.
-func (s *ref) sendCommands(ctx context.Context, call caller) {
-	s.send(ctx, &sdk.SessionAvailableCommandsUpdate{AvailableCommands: s.commands(ctx, call), SessionUpdate: "available_commands_update"})
+// commandList keeps the editor's list of slash commands up to date.
+type commandList struct {
+	ref
+
+	mu   sync.Mutex // held while a list is read and sent, so that the newest one is sent last
+	sent []byte     // the list that the editor has
+}
+
+// refresh sends the list of slash commands if it has changed. It must first run after
+// the answer that names the session, because editors drop updates of sessions they
+// do not know.
+func (l *commandList) refresh(ctx context.Context, call caller) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := &sdk.SessionAvailableCommandsUpdate{AvailableCommands: l.commands(ctx, call), SessionUpdate: "available_commands_update"}
+	list, _ := json.Marshal(u) // cannot fail
+	if ctx.Err() != nil || bytes.Equal(list, l.sent) {
+		return
+	}
+	l.sent = list
+	l.send(ctx, u)
 }
 
 // commands returns the slash commands of a session: compact, the operations
@@ -102,17 +120,18 @@ func argumentNames(o protocol.OperationInfo) []string {
 type slash struct {
 	name, rest string
 	text       bool
+	more       bool // the prompt has further blocks
 }
 
-// commandIn reports whether a prompt is a command. It must be one block of text
-// that begins with a slash and a known name. Any other text with a slash goes to
-// the model as it is.
+// commandIn reports whether a prompt is a command. Its first block must be text that
+// begins with a slash and a known name. Any other text with a slash goes to the
+// model as it is. Further blocks belong to the input of a skill or a command.
 func (s *ref) commandIn(blocks []sdk.ContentBlock) (slash, bool) {
-	if len(blocks) != 1 || blocks[0].Text == nil || !strings.HasPrefix(blocks[0].Text.Text, "/") {
+	if len(blocks) == 0 || blocks[0].Text == nil || !strings.HasPrefix(blocks[0].Text.Text, "/") {
 		return slash{}, false
 	}
 	name, rest, _ := strings.Cut(blocks[0].Text.Text[1:], " ")
-	c := slash{name: strings.TrimSpace(name), rest: strings.TrimSpace(rest)}
+	c := slash{name: strings.TrimSpace(name), rest: strings.TrimSpace(rest), more: len(blocks) > 1}
 	if c.name == compact {
 		return c, true
 	}

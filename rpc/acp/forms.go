@@ -54,3 +54,21 @@ func (q *questions) elicit(ctx context.Context, d *protocol.Decision, call sdk.T
 		q.decide(ctx, d, protocol.DecisionRespondParams{Choice: protocol.ChooseReject})
 	}
 }
+
+// rejectReason is the button that denies a call and asks for a reason in a form.
+const rejectReason sdk.PermissionOptionId = "rejectReason"
+
+// reasonSchema is the form for the reason of a denial.
+const reasonSchema = `{"type":"object","properties":{"reason":{"type":"string","title":"Reason","description":"The agent reads it.","maxLength":2000}},"required":["reason"]}`
+
+// reason asks why the user denies a call. It returns "" if the form is not accepted:
+// the call is denied in any case.
+func (q *questions) reason(ctx context.Context, call sdk.ToolCallId) string {
+	p := form{"form", q.id, call, "Why do you deny this call?", json.RawMessage(reasonSchema)}
+	r, err := sdk.SendRequest[formResponse](q.conn, ctx, sdk.ClientMethodElicitationCreate, p)
+	var values struct{ Reason string }
+	if err != nil || r.Action != "accept" || json.Unmarshal(r.Content, &values) != nil {
+		return ""
+	}
+	return values.Reason
+}

@@ -28,13 +28,16 @@ type capabilities struct {
 }
 
 // sessionCapabilities lists the optional session methods. An empty object means
-// that lashd has the method. fork belongs to the unstable part of the protocol.
+// that lashd has the method. archive, fork and title belong to the unstable part of
+// the protocol.
 type sessionCapabilities struct {
-	Close  *none `json:"close"`
-	Delete *none `json:"delete"`
-	Fork   *none `json:"fork"`
-	List   *none `json:"list"`
-	Resume *none `json:"resume"`
+	Archive none `json:"archive"`
+	Close   none `json:"close"`
+	Delete  none `json:"delete"`
+	Fork    none `json:"fork"`
+	List    none `json:"list"`
+	Resume  none `json:"resume"`
+	Title   none `json:"title"`
 }
 
 // initialize records the editor's capabilities. All other methods are rejected
@@ -52,12 +55,12 @@ func (a *agent) initialize(_ context.Context, r *request, p *sdk.InitializeReque
 	return &initializeResult{
 		ProtocolVersion: sdk.ProtocolVersionNumber, // an editor with another version disconnects
 		AgentInfo:       sdk.Implementation{Name: "lashd", Title: &title, Version: a.Version},
-		AuthMethods:     authMethods(),
+		AuthMethods:     authMethods(p.ClientCapabilities),
 		AgentCapabilities: capabilities{
 			LoadSession:         true,
 			McpCapabilities:     sdk.McpCapabilities{Http: true},
 			PromptCapabilities:  sdk.PromptCapabilities{EmbeddedContext: true, Image: image},
-			SessionCapabilities: sessionCapabilities{&none{}, &none{}, &none{}, &none{}, &none{}},
+			SessionCapabilities: sessionCapabilities{},
 		},
 	}, nil
 }

@@ -30,6 +30,9 @@ var methods = map[string]handler{
 	sdk.AgentMethodSessionClose:           bind((*agent).closeSession),
 	sdk.AgentMethodSessionFork:            bind((*agent).forkSession),
 	methodSessionDelete:                   bind((*agent).deleteSession),
+	methodSessionSetTitle:                 bind((*agent).setTitle),
+	methodSessionArchive:                  bind((*agent).archiveSession),
+	methodSessionUnarchive:                bind((*agent).unarchiveSession),
 	sdk.AgentMethodSessionPrompt:          bind((*agent).prompt),
 	sdk.AgentMethodSessionCancel:          bind((*agent).cancel),
 	sdk.AgentMethodSessionSetMode:         bind((*agent).setMode),
@@ -133,14 +136,27 @@ func (a *agent) initialized() bool {
 	return a.ready
 }
 
-// loginMethod is the id of the only authentication method: a person stores an API
-// key of a model provider with lash login. No key goes through the editor.
-const loginMethod = "lashd-login"
+// Ids of the authentication methods: a person stores an API key of a model provider
+// with lash login. No key goes through the editor.
+const (
+	loginMethod    = "lashd-login"    // the person runs it
+	terminalMethod = "lashd-terminal" // the editor runs it in a terminal
+)
 
-// authMethods announces loginMethod.
-func authMethods() []sdk.AuthMethod {
+// LoginFlag makes lashd acp log in on its terminal instead of serving an editor. The
+// editor appends it to its command for terminalMethod.
+const LoginFlag = "--login"
+
+// authMethods announces loginMethod and, to an editor that has terminals for it,
+// terminalMethod.
+func authMethods(c sdk.ClientCapabilities) []sdk.AuthMethod {
 	how := "Run lash login in a terminal and enter an API key of a model provider, or choose a local model server with lash model use. Then try again."
-	return []sdk.AuthMethod{{Agent: &sdk.AuthMethodAgent{Id: loginMethod, Name: "Run lash login in a terminal", Description: &how}}}
+	manual := sdk.AuthMethod{Agent: &sdk.AuthMethodAgent{Id: loginMethod, Name: "Run lash login in a terminal", Description: &how}}
+	if !c.Auth.Terminal {
+		return []sdk.AuthMethod{manual}
+	}
+	about := "Asks for a model provider and its API key in a terminal of the editor."
+	return []sdk.AuthMethod{{Terminal: &sdk.AuthMethodTerminalInline{Id: terminalMethod, Name: "Log in", Description: &about, Args: []string{LoginFlag}, Type: "terminal"}}, manual}
 }
 
 // authenticate succeeds once there is a model for new sessions. Otherwise it says
@@ -148,7 +164,7 @@ func authMethods() []sdk.AuthMethod {
 func (a *agent) authenticate(ctx context.Context, r *request, p *sdk.AuthenticateRequest) (*none, error) {
 	r.admit()
 	if p.MethodId != loginMethod {
-		return nil, invalidParams("/methodId", fmt.Sprintf("unknown authentication method %q; the only one is %s", p.MethodId, loginMethod))
+		return nil, invalidParams("/methodId", fmt.Sprintf("unknown authentication method %q; the only one that takes this request is %s", p.MethodId, loginMethod))
 	}
 	var models protocol.ModelListResult
 	if err := a.daemon.call(ctx, "model/list", protocol.ModelListParams{}, &models); err != nil {

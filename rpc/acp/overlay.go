@@ -92,17 +92,61 @@ type overlay struct {
 	additions
 	kinds *toolKinds
 
-	mu      sync.Mutex
-	leaving bool // leave was called; restore nothing
+	// changing is held while tools are replaced because the sandbox changed.
+	changing sync.Mutex
+
+	mu       sync.Mutex
+	leaving  bool // leave was called; restore nothing
+	applied  bool // the daemon has had an overlay of this editor
+	confined bool // commands of the session belong in a sandbox
+}
+
+// confine records whether the commands of a session with this configuration belong
+// in a sandbox, and reports whether that changed.
+func (o *overlay) confine(c protocol.Config) (changed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := o.confined
+	o.confined = c.Approval.Sandbox.Confines()
+	return o.confined != before
+}
+
+// current returns the tools that the editor provides now. A terminal of the editor
+// is in no sandbox, so commands run in lashd's own tool where they belong in one.
+func (o *overlay) current() []protocol.ClientTool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.confined {
+		return o.tools
+	}
+	return slices.DeleteFunc(slices.Clone(o.tools), func(t protocol.ClientTool) bool { return t.Kind == protocol.ToolKindExecute })
+}
+
+// follow replaces the editor's tools if a new configuration changes which they are.
+// It returns once the daemon has them, also if another goroutine sends them.
+func (o *overlay) follow(ctx context.Context, call caller, c protocol.Config) {
+	o.changing.Lock()
+	defer o.changing.Unlock()
+	if !o.confine(c) {
+		return
+	}
+	if err := o.apply(ctx, call); err != nil {
+		o.Log.Warn("could not change the editor's tools", "session", o.id, "error", err)
+	}
 }
 
 // apply sets the session's overlay to the editor's additions. A session has one
 // overlay, so this replaces one of another client.
 func (o *overlay) apply(ctx context.Context, call caller) error {
-	if o.empty() {
+	tools := o.current()
+	o.mu.Lock()
+	needless := len(tools)+len(o.servers) == 0 && !o.applied
+	o.applied = !needless
+	o.mu.Unlock()
+	if needless {
 		return nil
 	}
-	p := protocol.SessionOverlayParams{Mutation: newMutation(), SessionID: o.id, Tools: o.tools, MCPServers: o.servers, WhileConnected: true}
+	p := protocol.SessionOverlayParams{Mutation: newMutation(), SessionID: o.id, Tools: tools, MCPServers: o.servers, WhileConnected: true}
 	return call(ctx, "session/setOverlay", p, nil)
 }
 
@@ -177,7 +221,7 @@ func (o *overlay) comeBack(ctx context.Context, call caller, tools []protocol.To
 	leaving := o.leaving
 	o.mu.Unlock()
 	others := slices.ContainsFunc(tools, func(t protocol.ToolRecord) bool { return strings.HasPrefix(t.Source, "client:") })
-	if leaving || others || len(o.tools) == 0 {
+	if leaving || others || len(o.current()) == 0 {
 		return
 	}
 	if err := o.apply(ctx, call); err != nil {

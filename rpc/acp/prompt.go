@@ -14,16 +14,16 @@ import (
 // prompt is a session/prompt request that has not been answered. It is in
 // prompts.all from the request's arrival until its handler returns.
 type prompt struct {
-	key      protocol.Mutation // idempotency key of turn/start, the same for each retry // idempotency key of turn/start, the same for each retry
+	key      protocol.Mutation // idempotency key of turn/start, the same for each retry
 	sent     chan struct{}     // closed once the daemon has stored the input, or will not; lets the next prompt go
 	ended    chan ending       // buffered; gets the first ending
 	answered chan struct{}     // closed when the handler has returned
 
 	// Guarded by the mutex of prompts.
-	input     protocol.InputID // from the answer to turn/start; empty before // from the answer to turn/start; empty before
+	input     protocol.InputID // from the answer to turn/start; empty before
 	turn      protocol.TurnID  // the turn that uses the input, from its events
 	within    protocol.TurnID  // the turn that turn/start returned: the new one, or the one it steers
-	cancelled bool             // the editor cancelled it; its answer is "cancelled" whatever the turn does             // the editor cancelled it; its answer is "cancelled" whatever the turn does
+	cancelled bool             // the editor cancelled it; its answer is "cancelled" whatever the turn does
 	withdrawn bool             // the input was removed from the queue
 	stop      func()           // ends a slash command; nil for other prompts
 }
@@ -67,6 +67,9 @@ func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*
 	c, ok := s.commandIn(p.Prompt)
 	if ok && !c.text {
 		close(pr.sent)
+		if c.more {
+			return nil, invalidParams("/prompt/1", "the command /"+c.name+" takes only text; remove the attachments")
+		}
 		return s.prompts.runCommand(ctx, pr, c)
 	}
 	err = s.prompts.start(pr, c.params(input))

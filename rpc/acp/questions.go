@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -64,7 +65,7 @@ func (q *questions) ask(ctx context.Context, d *protocol.Decision) {
 		q.work.Go(func() { q.elicit(asking, d, call.ToolCallId) })
 		return
 	}
-	params := sdk.RequestPermissionRequest{SessionId: sdk.SessionId(q.id), ToolCall: call, Options: buttons(optionsOf(d))}
+	params := sdk.RequestPermissionRequest{SessionId: sdk.SessionId(q.id), ToolCall: call, Options: buttons(q.optionsFor(d))}
 	q.work.Go(func() { q.put(asking, d, &params) })
 }
 
@@ -86,7 +87,10 @@ func (q *questions) put(ctx context.Context, d *protocol.Decision, params *sdk.R
 	}
 	answer, known := protocol.DecisionRespondParams{}, false
 	if r.Outcome.Selected != nil {
-		answer, known = answerOf(optionsOf(d), r.Outcome.Selected.OptionId)
+		answer, known = answerOf(q.optionsFor(d), r.Outcome.Selected.OptionId)
+	}
+	if known && r.Outcome.Selected.OptionId == rejectReason {
+		answer.Reason = q.reason(ctx, params.ToolCall.ToolCallId)
 	}
 	switch {
 	case known:
@@ -96,6 +100,17 @@ func (q *questions) put(ctx context.Context, d *protocol.Decision, params *sdk.R
 		answer.Choice = protocol.ChooseReject
 	}
 	q.decide(ctx, d, answer)
+}
+
+// optionsFor returns the buttons for a decision. An editor with forms can also ask for
+// a reason.
+func (q *questions) optionsFor(d *protocol.Decision) []option {
+	all := optionsOf(d)
+	if d.Kind == protocol.DecisionApproval && q.hasForms() && slices.Contains(d.Choices, protocol.ChooseReject) {
+		why := sdk.PermissionOption{OptionId: rejectReason, Kind: sdk.PermissionOptionKindRejectOnce, Name: "Deny with a reason"}
+		all = append(all, option{why, protocol.ChooseReject, nil})
+	}
+	return all
 }
 
 // decide sends an answer to the daemon. The hash of the arguments proves that the

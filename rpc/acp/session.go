@@ -31,8 +31,8 @@ type ref struct {
 // daemon no longer has the events, a notice asks the user to load the session again.
 type session struct {
 	ref
-	link  *link         // connection on which it is attached         // connection on which it is attached
-	news  *client.Inbox // of that connection // of that connection
+	link  *link         // connection on which it is attached
+	news  *client.Inbox // of that connection
 	seen  protocol.Seq  // newest durable event that was handled
 	known protocol.Seq  // newest durable event at the time of attaching; decisions opened before it may be resolved
 	epoch int64         // epoch of seen
@@ -48,6 +48,7 @@ type session struct {
 	overlay   overlay
 	config    configuration
 	calls     editorCalls
+	commands  commandList
 }
 
 // prepare creates a session that is not attached and not yet known to the agent.
@@ -56,12 +57,14 @@ func (a *agent) prepare(id protocol.SessionID, cwd string, b additions) *session
 	r, v, done := ref{a, id, &sync.WaitGroup{}}, newView(cwd), make(chan struct{})
 	s := &session{
 		ref: r, view: v, done: done,
-		prompts: prompts{ref: r, done: done, wanted: make(chan struct{}, 1), relinked: make(chan struct{})},
-		overlay: overlay{ref: r, additions: b, kinds: v.kinds},
-		config:  configuration{ref: r},
+		prompts:  prompts{ref: r, done: done, wanted: make(chan struct{}, 1), relinked: make(chan struct{})},
+		overlay:  overlay{ref: r, additions: b, kinds: v.kinds},
+		config:   configuration{ref: r},
+		commands: commandList{ref: r},
 		calls: editorCalls{ref: r, view: v, cwd: cwd,
 			running: map[sdk.ToolCallId]context.CancelFunc{}, terminals: map[sdk.ToolCallId]string{}},
 	}
+	s.config.overlay, v.image = &s.overlay, r.image
 	s.retries = retries{ref: r, view: v, offered: map[string]bool{}}
 	s.questions = questions{ref: r, view: v, prompts: &s.prompts, asked: map[protocol.DecisionID]context.CancelFunc{}}
 	return s
@@ -109,7 +112,7 @@ func (s *session) present(ctx context.Context, first *protocol.SessionAttachResu
 	for i := range first.Decisions {
 		s.questions.ask(ctx, &first.Decisions[i])
 	}
-	s.sendCommands(ctx, s.link.Call)
+	s.commands.refresh(ctx, s.link.Call)
 }
 
 // follow handles events until ctx is done or the session no longer exists, and
@@ -284,6 +287,7 @@ func (s *session) event(ctx context.Context, ev *protocol.Event) {
 		return
 	case protocol.EventToolsChanged:
 		s.overlay.refresh(s.link.Call)
+		s.work.Go(func() { s.commands.refresh(ctx, s.daemon.call) })
 	case protocol.EventToolRequested:
 		s.calls.requested(ctx, ev)
 		return
@@ -296,6 +300,7 @@ func (s *session) event(ctx context.Context, ev *protocol.Event) {
 		s.retries.taskEnded(ctx, ev.Task)
 	case protocol.EventTurnCompleted:
 		s.prompts.settle(ev)
+		s.work.Go(func() { s.commands.refresh(ctx, s.daemon.call) })
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -60,6 +59,7 @@ func lacksModel(err error) error {
 // settings applies the editor's overlay and returns the settings of the session
 // that the editor can change. is is the session as the daemon reports it.
 func (s *session) settings(ctx context.Context, is *protocol.Session) (*settings, error) {
+	s.overlay.confine(is.Config)
 	if err := s.overlay.apply(ctx, s.daemon.call); err != nil {
 		return nil, err
 	}
@@ -212,30 +212,6 @@ func (s *session) replay(ctx context.Context, is *protocol.SessionAttachResult) 
 	return nil
 }
 
-// listSessions returns one page of sessions, newest first, optionally of one
-// workspace.
-func (a *agent) listSessions(ctx context.Context, r *request, p *sdk.ListSessionsRequest) (*sdk.ListSessionsResponse, error) {
-	r.admit()
-	params := protocol.SessionListParams{Cwd: deref(p.Cwd), Cursor: deref(p.Cursor)}
-	var list protocol.SessionListResult
-	if err := a.daemon.call(ctx, "session/list", params, &list); err != nil {
-		return nil, err
-	}
-	result := &sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
-	for _, s := range list.Data {
-		at := time.UnixMilli(s.UpdatedAtMs).UTC().Format(time.RFC3339)
-		info := sdk.SessionInfo{SessionId: sdk.SessionId(s.ID), Cwd: s.Cwd, UpdatedAt: &at}
-		if s.Title != "" {
-			info.Title = &s.Title
-		}
-		result.Sessions = append(result.Sessions, info)
-	}
-	if list.NextCursor != "" {
-		result.NextCursor = &list.NextCursor
-	}
-	return result, nil
-}
-
 // closeSession cancels the unanswered prompts of a session, waits until they are
 // answered, and closes it here. The session stays stored, and other clients keep
 // using it.
@@ -261,15 +237,9 @@ func (a *agent) closeSession(ctx context.Context, r *request, p *sdk.CloseSessio
 	return &none{}, nil
 }
 
-// deleteRequest is the params of session/delete, which this version of the SDK
-// lacks.
-type deleteRequest struct {
-	SessionID sdk.SessionId `json:"sessionId"`
-}
-
 // deleteSession deletes a session permanently. The daemon stops a running turn
 // first.
-func (a *agent) deleteSession(ctx context.Context, r *request, p *deleteRequest) (*none, error) {
+func (a *agent) deleteSession(ctx context.Context, r *request, p *sessionRequest) (*none, error) {
 	r.admit()
 	if p.SessionID == "" {
 		return nil, noSession()

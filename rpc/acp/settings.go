@@ -233,6 +233,7 @@ func (a *agent) setConfigOption(ctx context.Context, r *request, p *sdk.SetSessi
 // outdated by a moment if another client changes it.
 type configuration struct {
 	ref
+	overlay *overlay // its tools depend on the sandbox
 
 	mu    sync.Mutex
 	known protocol.Config
@@ -287,6 +288,7 @@ func (c *configuration) configure(ctx context.Context, p protocol.SessionConfigu
 		return err
 	}
 	c.set(is.Session.Config)
+	c.overlay.follow(ctx, c.daemon.call, is.Session.Config)
 	return nil
 }
 
@@ -317,6 +319,7 @@ func (s *session) changed(ctx context.Context, ev *protocol.Event) {
 // options.
 func (s *session) configured(ctx context.Context, c protocol.Config) {
 	s.config.set(c)
+	s.overlay.follow(ctx, s.link.Call, c)
 	s.view.window = c.Model.ContextWindow
 	s.send(ctx, &sdk.SessionCurrentModeUpdate{CurrentModeId: sdk.SessionModeId(modeOf(c).id), SessionUpdate: "current_mode_update"})
 	st, err := settingsOf(ctx, s.link.Call, c)

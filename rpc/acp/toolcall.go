@@ -132,7 +132,7 @@ func (v *view) result(known *shownCall, out *protocol.ToolOutput, before []sdk.T
 		}
 		return before, at
 	}
-	return textContent(out.Text), at
+	return append(textContent(out.Text), v.images(out.Attachments)...), at
 }
 
 // locationsOf returns the files of a diff, each once, so that the editor can

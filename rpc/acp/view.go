@@ -22,12 +22,14 @@ type update any
 // remembers what the editor already shows. It belongs to the session's goroutine;
 // before that goroutine starts, to the request that opens the session.
 type view struct {
-	cwd    string                        // workspace; paths in updates are absolute                        // workspace; paths in updates are absolute
-	window int64                         // context window of the model in tokens; 0 if unknown                         // context window of the model in tokens; 0 if unknown
-	texts  map[protocol.ItemID]*text     // messages that are streaming     // messages that are streaming
+	cwd    string                        // workspace; paths in updates are absolute
+	window int64                         // context window of the model in tokens; 0 if unknown
+	texts  map[protocol.ItemID]*text     // messages that are streaming
 	last   protocol.ItemID               // item of the newest message text
-	calls  map[sdk.ToolCallId]*shownCall // unfinished calls that the editor shows // unfinished calls that the editor shows
+	calls  map[sdk.ToolCallId]*shownCall // unfinished calls that the editor shows
+	used   int64                         // tokens of the newest model call; 0 if unknown
 	kinds  *toolKinds
+	image  func(*protocol.Attachment) (sdk.ContentBlock, bool) // reads an image; false if it cannot be shown
 
 	// pendingApprovals are the calls that wait for approval, including those that
 	// the editor has not been shown.
@@ -83,7 +85,7 @@ func (v *view) turnInputs(id protocol.TurnID) []update {
 	var updates []update
 	for _, part := range ev.Input {
 		item := &protocol.Item{Kind: protocol.ItemUserMessage, Text: part.Text, Attachment: part.Attachment}
-		updates = append(updates, chunkOf(item.Kind, string(id), blockOf(item)))
+		updates = append(updates, chunkOf(item.Kind, string(id), v.blockOf(item)))
 	}
 	return updates
 }
@@ -107,6 +109,8 @@ func (v *view) updatesFor(ev *protocol.Event) []update {
 		return planOf(ev)
 	case protocol.EventModelRecorded:
 		return v.usage(ev.Call)
+	case protocol.EventUsageUpdated:
+		return v.cost(ev.Total)
 	case protocol.EventSessionCompacted:
 		return thought("The conversation so far was summarized.\n")
 	case protocol.EventTurnCompleted:
@@ -206,7 +210,7 @@ func (v *view) other(item *protocol.Item) []update {
 		if item.Origin != nil && v.shownInputs[item.Origin.InputID] {
 			return nil
 		}
-		return []update{chunkOf(item.Kind, string(item.ID), blockOf(item))}
+		return []update{chunkOf(item.Kind, string(item.ID), v.blockOf(item))}
 	case protocol.ItemCompaction:
 		return thought("The conversation so far was summarized.\n")
 	}
@@ -216,11 +220,14 @@ func (v *view) other(item *protocol.Item) []update {
 	return thought(item.Text + "\n")
 }
 
-// blockOf converts an item to content: its text, or the name of its attachment in
-// brackets.
-func blockOf(item *protocol.Item) sdk.ContentBlock {
+// blockOf converts an item to content: its text, its image, or the name of another
+// attachment in brackets.
+func (v *view) blockOf(item *protocol.Item) sdk.ContentBlock {
 	if item.Attachment == nil {
 		return sdk.TextBlock(item.Text)
+	}
+	if block, ok := v.imageOf(item.Attachment); ok {
+		return block
 	}
 	name := item.Attachment.Name
 	if name == "" {
@@ -257,7 +264,19 @@ func (v *view) usage(c *protocol.CallRecord) []update {
 	if c == nil || c.Usage == nil || v.window == 0 {
 		return nil
 	}
-	return []update{&sdk.SessionUsageUpdate{Size: int(v.window), Used: int(c.Usage.Total()), SessionUpdate: "usage_update"}}
+	v.used = c.Usage.Total()
+	return []update{&sdk.SessionUsageUpdate{Size: int(v.window), Used: int(v.used), SessionUpdate: "usage_update"}}
+}
+
+// cost shows what a session has cost in all, without its subagents. It is empty for
+// models without a price. The protocol reports costs only with the context, so it
+// is also empty as long as that is unknown.
+func (v *view) cost(total *protocol.Usage) []update {
+	if total == nil || total.Cost == 0 || v.window == 0 || v.used == 0 {
+		return nil
+	}
+	dollars := &sdk.Cost{Amount: float64(total.Cost) / 1e9, Currency: "USD"}
+	return []update{&sdk.SessionUsageUpdate{Size: int(v.window), Used: int(v.used), Cost: dollars, SessionUpdate: "usage_update"}}
 }
 
 // planOf shows a new plan of the plan plugin.

@@ -55,7 +55,7 @@ func TestACPAdvertises(t *testing.T) {
 	if err := json.Unmarshal(m.Result, &is); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(is.AgentCapabilities.SessionCapabilities), `{"close":{},"delete":{},"fork":{},"list":{},"resume":{}}`; got != want {
+	if got, want := string(is.AgentCapabilities.SessionCapabilities), `{"archive":{},"close":{},"delete":{},"fork":{},"list":{},"resume":{},"title":{}}`; got != want {
 		t.Errorf("outside/21 the capabilities of sessions are %s, want %s", got, want)
 	}
 	for _, kind := range []string{`"type":"stdio",`, ``} {
