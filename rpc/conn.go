@@ -12,6 +12,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
+	"lashd/engine"
 	"lashd/internal/strictjson"
 	"lashd/rpc/internal/frame"
 	"lashd/rpc/protocol"
@@ -158,7 +159,7 @@ func (c *conn) do(j job) (result any, rest waiting, err error) {
 		})
 	}
 	if j.ctx.Err() != nil {
-		return nil, nil, errNotStarted
+		return nil, nil, notBegun(j.ctx)
 	}
 	var raw json.RawMessage
 	if j.req.Params != nil {
@@ -182,6 +183,14 @@ func (c *conn) unknownMethod(name string) error {
 		text += "; did you mean " + data.Nearest + "?"
 	}
 	return newError(codeMethodNotFound, text, data)
+}
+
+// notBegun returns why a request did not begin whose context has ended: the client cancelled it, or the daemon stops.
+func notBegun(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errCancelled) {
+		return errNotStarted
+	}
+	return engine.ErrShuttingDown
 }
 
 // guard calls f and turns a panic into an internal error, so that one request cannot end the

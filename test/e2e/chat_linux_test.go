@@ -390,4 +390,18 @@ func TestStopBesideOthers(t *testing.T) {
 		w.shutdown()
 		again.Wait()
 	})
+	t.Run("part12/2 a chat stays open while the daemon is stopped repeatedly", func(t *testing.T) {
+		w := newWorld(t, "ask", fakemodel.Say("Still here."))
+		s := w.chat()
+		s.shows("idle")
+		for range 5 {
+			w.lash("stop")
+			w.dial("").conn.Close()
+		}
+		s.enters("are you there?")
+		s.shows("Still here.")
+		s.enters("/quit")
+		s.leaves()
+		w.shutdown()
+	})
 }

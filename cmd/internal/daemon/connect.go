@@ -77,10 +77,13 @@ func (e *Environment) hello(ctx context.Context, start bool, onEvent, onNews fun
 	return l, nil
 }
 
-// Reason returns errGone if err means that the connection was lost, and else err.
-// Callers compare with errGone to decide whether to reconnect.
+// Reason returns ErrGone if err means that the connection was lost or that the daemon
+// stops, and else err. Callers compare with ErrGone to decide whether to reconnect.
 func (l *Link) Reason(err error) error {
 	if client.Lost(err) {
+		return ErrGone
+	}
+	if _, data := console.WireError(err); data != nil && data.Kind == protocol.KindShuttingDown {
 		return ErrGone
 	}
 	return err
@@ -148,8 +151,8 @@ func (e *Environment) notUp() error {
 
 // await dials until a daemon answers or the started daemon exits with an error;
 // ended receives its exit. If the started daemon exits because another process
-// holds the lock, that process may be about to exit without listening. After
-// startAgain, await starts one more daemon. The pause between attempts grows from
+// holds the lock, that process may be about to exit without listening; or someone has
+// stopped it. After startAgain, await starts one more daemon. The pause between attempts grows from
 // 2 to 200 ms.
 func (e *Environment) await(ctx context.Context, ended <-chan error) (net.Conn, error) {
 	var again <-chan time.Time
@@ -193,9 +196,12 @@ func (e *Environment) reach(ctx context.Context) (net.Conn, error) {
 	return nil, err
 }
 
-// notStarted returns why a started daemon has exited. It returns nil if another
-// process holds the lock and may listen where e dials.
+// notStarted returns why a started daemon has exited. It returns nil if someone has
+// stopped it, or if another process holds the lock and may listen where e dials.
 func (e *Environment) notStarted(err error) error {
+	if err == nil {
+		return nil
+	}
 	exited, ok := errors.AsType[*exec.ExitError](err)
 	if ok && exited.ExitCode() == console.ExitHeld {
 		return e.heldElsewhere()
