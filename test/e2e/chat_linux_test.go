@@ -405,3 +405,19 @@ func TestStopBesideOthers(t *testing.T) {
 		w.shutdown()
 	})
 }
+
+func TestFailedTurnInChat(t *testing.T) {
+	t.Run("part12/2 a chat that opens a session says how its newest turn failed", func(t *testing.T) {
+		w := newWorld(t, "ask", fakemodel.Fail(400))
+		run := w.command("run", "do a thing")
+		if run.Dir = w.work; run.Run() == nil {
+			t.Fatal("the turn succeeded")
+		}
+		s := w.chat("-c")
+		s.shows("do a thing")
+		s.shows("Turn failed")
+		s.enters("/quit")
+		s.leaves()
+		w.shutdown()
+	})
+}

@@ -149,7 +149,7 @@ func (s *chatSession) Open(ctx context.Context) (*protocol.SessionAttachResult, 
 			return nil, gone(err)
 		}
 	}
-	attach := s.snapshot
+	attach, first := s.snapshot, !s.whole
 	if s.whole {
 		attach = s.attach
 	}
@@ -158,7 +158,28 @@ func (s *chatSession) Open(ctx context.Context) (*protocol.SessionAttachResult, 
 	if err == nil {
 		s.plugins.begin(ctx, r.Session.Cwd, s.call)
 	}
+	if err == nil && first {
+		err = s.recall(ctx, &r.Session)
+	}
 	return r, gone(err)
+}
+
+// recall lets Next return the end of the newest turn of an idle session if it failed or was stopped: the items do not say so.
+func (s *chatSession) recall(ctx context.Context, about *protocol.Session) error {
+	if about.State != protocol.SessionIdle || about.TurnIndex == 0 {
+		return nil
+	}
+	var r protocol.TurnListResult
+	if err := s.call(ctx, "turn/list", protocol.TurnListParams{SessionID: about.ID, Limit: 1}, &r); err != nil {
+		return err
+	}
+	if len(r.Data) == 0 || r.Data[0].Outcome == nil || r.Data[0].Outcome.Finished() {
+		return nil
+	}
+	last := r.Data[0]
+	raw, err := json.Marshal(protocol.Event{Type: protocol.EventTurnCompleted, SessionID: about.ID, TurnID: last.TurnID, Outcome: last.Outcome, Issues: last.Issues})
+	s.news.Put(raw)
+	return err
 }
 
 // dial opens a new connection and passes API keys to the daemon. It closes the
