@@ -130,7 +130,7 @@ export class Items {
     const head = h(
       "span",
       { class: `call ${item.status}` },
-      stateIcon(item.status),
+      asked ? h("span", { class: "icon" }, icon("question", "waits for an answer")) : stateIcon(item.status),
       h("b", {}, item.tool ?? ""),
       h("code", {}, summaryOf(item)),
       change && h("span", { class: "lines" }, `+${change.added} \u2212${change.removed}`),

@@ -114,11 +114,11 @@ describe("issue/6-1 items of a chat", () => {
     const open = (item: Item, decisions: unknown[]) => {
       const [one] = rowsOf({ ...snapshot(attached), items: [item], decisions } as never);
       const element = new Items(() => undefined).row(one as ItemRow, undefined);
-      return [element.querySelector("details")?.hasAttribute("open"), one?.version];
+      return [element.querySelector("details")?.hasAttribute("open"), one?.version, element.querySelector("[role=img]")?.getAttribute("aria-label")];
     };
-    const [waits, before] = open(running, [{ decisionId: "d", call: { callId: "k" } }]);
+    const [waits, before, sign] = open(running, [{ decisionId: "d", call: { callId: "k" } }]);
     const [runs, after] = open(running, []);
-    assert.deepEqual([waits, runs, before === after], [false, true, false]);
+    assert.deepEqual([waits, runs, before === after, sign], [false, true, false, "waits for an answer"]);
     assert.equal(open({ ...running, args: { patch: "*** Begin Patch" } }, [])[0], false);
     assert.equal(summaryOf({ ...running, args: { patch: "*** Begin Patch\n*** Update File: a/b.go\n@@\n*** Delete File: c.go\n" } }), "a/b.go, c.go");
   });
