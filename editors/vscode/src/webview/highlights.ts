@@ -8,11 +8,22 @@ const maxKept = 400;
 /** The longest code whose colors are asked for, in characters. */
 const maxChars = 100_000;
 
-/** Known are the colors of a piece of code; undefined while the extension finds them out. */
+/** The number of uses of a piece of code from which those that are no longer in the page are forgotten. */
+const manyUses = 20;
+
+/** Use is a place in the page that shows a piece of code. */
+interface Use {
+  element: HTMLElement;
+  apply: (lines: Token[][]) => void;
+}
+
+/** Known is a piece of code with its colors; without them while the extension finds them out. */
 interface Known {
   id: number;
+  language: string;
+  code: string;
   lines?: Token[][];
-  waiting: ((lines: Token[][]) => void)[];
+  uses: Use[];
 }
 
 /** Highlights colors code as the editor does. The extension finds the colors, because only it can read the theme. */
@@ -24,14 +35,17 @@ export class Highlights {
 
   /** paint colors an element whose text is code, now or when the colors are known. */
   paint(element: HTMLElement, language: string, code: string): void {
-    this.ask(language, code, (lines) => {
+    this.ask(language, code, element, (lines) => {
       element.replaceChildren(...lines.flatMap((line, at) => [...(at > 0 ? ["\n"] : []), ...line.map(tokenElement)]), code.endsWith("\n") && !endsEmpty(lines) ? "\n" : "");
     });
   }
 
   /** paintLines colors elements that have a line of code each. */
   paintLines(elements: HTMLElement[], language: string, code: string): void {
-    this.ask(language, code, (lines) => elements.forEach((element, at) => element.replaceChildren(...(lines[at] ?? []).map(tokenElement), "\n")));
+    const [first] = elements;
+    if (first) {
+      this.ask(language, code, first, (lines) => elements.forEach((element, at) => element.replaceChildren(...(lines[at] ?? []).map(tokenElement), "\n")));
+    }
   }
 
   /** arrived colors the code that waited for an answer. Without lines it stays plain. */
@@ -39,34 +53,38 @@ export class Highlights {
     const entry = [...this.known.values()].find((one) => one.id === id);
     if (entry && lines) {
       entry.lines = lines;
-      entry.waiting.forEach((apply) => apply(lines));
+      entry.uses.forEach(({ apply }) => apply(lines));
     }
-    entry?.waiting.splice(0);
   }
 
-  /** forget drops all colors after a change of the theme. */
+  /** forget drops all colors after a change of the theme, and asks for those of the code in the page again. */
   forget(): void {
+    const before = [...this.known.values()];
     this.known.clear();
+    for (const { language, code, uses } of before) {
+      uses.filter(({ element }) => element.isConnected).forEach(({ element, apply }) => this.ask(language, code, element, apply));
+    }
   }
 
-  private ask(language: string, code: string, apply: (lines: Token[][]) => void) {
+  private ask(language: string, code: string, element: HTMLElement, apply: Use["apply"]) {
     const key = `${language}\n${code}`;
     const entry = this.known.get(key);
-    if (entry?.lines) {
-      apply(entry.lines);
-    } else if (entry) {
-      entry.waiting.push(apply);
+    if (entry) {
+      entry.uses = [...entry.uses.filter((use) => entry.uses.length < manyUses || use.element.isConnected), { element, apply }];
+      if (entry.lines) {
+        apply(entry.lines);
+      }
     } else if (language !== "" && code.length <= maxChars) {
-      this.request(key, language, code, apply);
+      this.request(key, { id: this.nextId++, language, code, uses: [{ element, apply }] });
     }
   }
 
-  private request(key: string, language: string, code: string, apply: (lines: Token[][]) => void) {
-    const id = this.nextId++;
-    this.known.set(key, { id, waiting: [apply] });
+  private request(key: string, entry: Known) {
+    this.known.set(key, entry);
     for (const oldest of [...this.known.keys()].slice(0, -maxKept)) {
       this.known.delete(oldest);
     }
+    const { id, language, code } = entry;
     this.post({ type: "highlight", id, language, code });
   }
 }

@@ -46,12 +46,6 @@ export class List<R extends Row> {
     this.draw();
   }
 
-  /** redraw renders all rows again. */
-  redraw(): void {
-    this.mounted.forEach((row) => (row.version = undefined));
-    this.draw();
-  }
-
   /** followEnd scrolls to the end and follows new rows. */
   followEnd(): void {
     this.following = true;

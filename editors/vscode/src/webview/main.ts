@@ -84,7 +84,6 @@ function receive(message: ToWebview) {
       return;
     case "theme":
       items.highlights.forget();
-      list.redraw();
       return;
     case "recent":
       welcome.showRecent(message.sessions);

@@ -170,9 +170,13 @@ describe("issue/6-1 items of a chat", () => {
     for (const element of [code, drawn()]) {
       assert.deepEqual([element?.textContent, element?.querySelectorAll("b").length, element?.querySelector("span")?.getAttribute("style")], ["let x = '<b>';\nf(x);\n", 0, "--token:#112233;font-weight:bold"]);
     }
+    const shown = drawn();
+    document.body.append(shown ?? "");
     items.highlights.forget();
-    drawn();
-    assert.equal(posted.length, 2);
+    assert.deepEqual(posted.map(({ id }) => id), [1, 2]); // only for what the page shows
+    items.highlights.arrived(2, [[["let", "#445566"]]]);
+    assert.equal(shown?.querySelector("span")?.getAttribute("style"), "--token:#445566");
+    assert.match(code?.innerHTML ?? "", /#112233/);
   });
 
   it("part/13 do not ask for the colors of a block that still grows", () => {
