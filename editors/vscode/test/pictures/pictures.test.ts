@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { patienceMs } from "../ui/browser";
+import { chooseTheme } from "../ui/themes";
 import { Workbench } from "../ui/workbench";
 
 const images = resolve("../../docs/images");
@@ -10,6 +11,8 @@ const check = "import { total } from \"./total\";\n\ntest(\"adds every price\", 
 const script = {
   models: ["demo"],
   turns: [
+    { match: { lastUserContains: "Request: read it from the environment" }, replies: [{ text: "export const discount = Number(process.env.DISCOUNT ?? 0.1);" }] },
+    { match: { lastUserContains: "slowly" }, replies: [{ text: "The prices are one, two, three, four, five, six, seven, eight, nine, ten, eleven and twelve. ".repeat(8), chunkSize: 3, delayMs: 60 }] },
     {
       match: { lastUserContains: "total" },
       replies: [
@@ -29,29 +32,34 @@ const plugin = (advice: string) => JSON.stringify({ name: "house-style", version
 describe("pictures", function () {
   this.timeout(6 * patienceMs);
   const code = new Workbench();
-  const themes = { dark: "Dark Modern", light: "Light Modern" };
+  const themes = { dark: "Dark Modern", light: "Light Modern" } as const;
 
   before(async () => {
     code.write("work/total.ts", wrong);
+    code.write("work/cart/discount.ts", "export const discount = 0.1;\n");
     await code.start(script);
+    await chooseTheme(code, themes.dark);
   });
   after(() => code.close());
 
   const allow = () => code.chat.getByRole("button", { name: "Allow once" }).click();
-  const pictures = async (name: string) => {
-    for (const [kind, theme] of Object.entries(themes)) {
-      await code.run("Preferences: Color Theme");
-      await code.page.locator(".quick-input-widget:visible input.input").fill(theme);
-      await code.choose(theme);
-      await code.page.mouse.move(700, 780); // away from everything with a tooltip
-      await settled(code);
-      const path = join(images, `vscode-${name}${name && "-"}${kind}.png`);
-      await code.page.screenshot({ path });
-      if (statSync(path).size > 150_000) {
-        throw new Error(`${path} is too large`);
-      }
+  const picture = async (name: string) => {
+    await code.page.mouse.move(700, 780); // away from everything with a tooltip
+    await settled(code);
+    const path = join(images, `vscode-${name}.png`);
+    await code.page.screenshot({ path, animations: "disabled" });
+    if (statSync(path).size > 150_000) {
+      throw new Error(`${path} is too large`);
     }
   };
+  const pictures = async (name: string) => {
+    for (const [kind, theme] of Object.entries(themes)) {
+      await chooseTheme(code, theme);
+      await picture(`${name}${name && "-"}${kind}`);
+    }
+    await chooseTheme(code, themes.dark);
+  };
+  const field = () => code.chat.locator("#composer textarea");
 
   it("a question in a chat", async () => {
     for (const title of ["Explain the build", "Upgrade the parser", "Rename the settings page"]) {
@@ -59,7 +67,18 @@ describe("pictures", function () {
       code.call("session/setTitle", { sessionId, title });
     }
     await code.newSession();
+    await picture("new");
+    await field().pressSequentially("Why is @to");
+    await code.chat.getByRole("option", { name: /^total\.ts/ }).waitFor();
+    await picture("mention");
+    await field().fill("");
+    await field().pressSequentially("/");
+    await code.chat.getByRole("option", { name: /^\/compact/ }).waitFor();
+    await picture("commands");
+    await field().fill("");
     await code.say("The total of an order is wrong. Fix it, with a test.");
+    await code.chat.locator("#asked .card", { hasText: "total.ts" }).waitFor();
+    await picture("changes");
     await allow();
     await code.chat.locator(".toolCall .completed", { hasText: "edit" }).waitFor();
     await allow();
@@ -73,6 +92,59 @@ describe("pictures", function () {
     await code.chat.getByRole("button", { name: "Show changes" }).click();
     await code.page.locator(".monaco-diff-editor .view-line").first().waitFor();
     await pictures("undo");
+  });
+
+  it("a chat in the side bar, and the modes", async () => {
+    await code.run("View: Close All Editors");
+    await code.page.getByRole("treeitem", { name: /^The total of an order/ }).first().click();
+    await code.chat.locator(".row.end").waitFor();
+    await code.run("lashd: Open Chat in Side Bar");
+    await code.chat.locator(".row.end").waitFor();
+    await code.page.keyboard.press("Control+p");
+    await code.page.locator(".quick-input-widget:visible input.input").fill("total.ts");
+    await code.choose("total.ts");
+    await picture("side-bar");
+    await code.run("lashd: Choose Approval Mode...");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "Accept edits" }).waitFor();
+    await picture("modes");
+    await code.page.keyboard.press("Escape");
+    await code.run("lashd: Open Chat in Editor Area");
+    await code.page.locator(".tab", { hasText: "The total of an order" }).waitFor();
+    await code.page.keyboard.press("Control+Alt+b"); // close the side bar
+  });
+
+  it("a queue, and the search for a session", async () => {
+    await code.newSession();
+    await code.say("Count the prices slowly.");
+    await code.chat.locator(".agentMessage", { hasText: "one" }).waitFor();
+    await code.say("Then update the changelog.");
+    await field().fill("Count only those of this year.");
+    await field().press("Control+Enter");
+    await code.chat.locator(".queued").nth(1).waitFor();
+    await code.page.screenshot({ path: join(images, "vscode-queue.png") }); // the answer grows
+    await code.chat.getByRole("button", { name: "Stop" }).click();
+    await code.run("lashd: Find Session...");
+    await code.page.locator(".quick-input-widget:visible input.input").fill("prices");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "covers it" }).waitFor();
+    await picture("find");
+    await code.page.keyboard.press("Escape");
+  });
+
+  it("an edit of a selection", async () => {
+    await code.run("View: Close All Editors");
+    await code.page.keyboard.press("Control+p");
+    await code.page.locator(".quick-input-widget:visible input.input").fill("discount.ts");
+    await code.choose("discount.ts");
+    await code.page.locator(".monaco-editor .view-line", { hasText: "discount" }).click();
+    await code.page.keyboard.press("Home");
+    await code.page.keyboard.press("Shift+End");
+    await code.page.keyboard.press("Control+Alt+i");
+    await code.page.locator(".quick-input-widget:visible input.input").fill("read it from the environment");
+    await code.page.keyboard.press("Enter");
+    await code.page.locator(".notification-toast").getByRole("button", { name: "Apply" }).waitFor();
+    await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: "process.env" }).waitFor();
+    await picture("edit");
+    await code.page.locator(".notification-toast").getByRole("button", { name: "Discard" }).click();
   });
 
   it("a changed plugin", async () => {
@@ -102,6 +174,6 @@ async function settled({ page, chat }: Workbench): Promise<void> {
   for (let before = "", now = "-"; before !== now; ) {
     before = now;
     await page.waitForTimeout(400);
-    now = (await page.screenshot({ mask: [chat.locator(".left")] })).toString("base64");
+    now = (await page.screenshot({ animations: "disabled", mask: [chat.locator(".left")] })).toString("base64");
   }
 }
