@@ -30,7 +30,7 @@ function isLong({ name, text }: { name: string; text: string }): boolean {
 }
 
 function languageFor(name: string, path: string): string {
-  return { command: "shellscript", patch: "diff" }[name] ?? languageOf(path);
+  return { command: "shellscript", patch: "" }[name] ?? languageOf(path); // a high-contrast theme of VS Code makes the lines of a patch unreadable
 }
 
 function block(text: string, language: string, highlights: Highlights): HTMLElement {
