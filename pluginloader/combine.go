@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"lashd/engine/plugin"
+	"lashd/pluginloader/mcp"
 	"lashd/pluginloader/skills"
 	"lashd/rpc/protocol"
 )
@@ -172,7 +173,7 @@ func (l *Loader) compose(ctx context.Context, units []*unit) (*plugin.Host, erro
 func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error) {
 	var factories []plugin.Factory
 	var replaced []string
-	names := append(plugin.DriverNames(l.Drivers()), append(l.config.Base.IDs(), protocol.CommandsID)...)
+	names := append(plugin.DriverNames(l.Drivers()), append(l.config.Base.IDs(), protocol.CommandsID, protocol.ServersID)...)
 	for _, u := range units {
 		switch {
 		case u.replaces(l.config.Replace) && !slices.Contains(replaced, u.name()):
@@ -185,6 +186,9 @@ func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error
 		names, factories = append(names, u.name()), append(factories, u.factory)
 	}
 	if f := skills.New(sources(units)); f != nil {
+		factories = append(factories, f)
+	}
+	if f := mcp.NewInputs(serversOf(units)); f != nil {
 		factories = append(factories, f)
 	}
 	host, err := l.config.Base.With(factories, replaced...)
@@ -204,6 +208,16 @@ func sources(units []*unit) (all []skills.Source) {
 		m := u.manifest
 		if len(m.Skills)+len(m.Commands)+len(m.Agents) > 0 {
 			all = append(all, skills.Source{Plugin: m.Name, Root: u.copy.Root, Bare: m.Layout, Skills: m.Skills, Texts: m.Commands, Agents: m.Agents})
+		}
+	}
+	return all
+}
+
+// serversOf returns the MCP servers of units.
+func serversOf(units []*unit) (all []mcp.Source) {
+	for _, u := range units {
+		if u.servers != nil {
+			all = append(all, mcp.Source{Plugin: u.name(), Servers: u.servers})
 		}
 	}
 	return all

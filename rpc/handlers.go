@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"lashd/engine/audit"
@@ -162,32 +163,82 @@ func (c *conn) sessionDetach(_ context.Context, p *protocol.SessionParams) (*pro
 	return &protocol.Empty{}, nil
 }
 
-// turnStart starts or queues a turn. A slash command is an input of the plugin that runs them.
+// turnStart starts or queues a turn. Slash commands and resources are inputs of the plugins that have them.
 func (c *conn) turnStart(ctx context.Context, p *protocol.TurnStartParams) (*protocol.TurnStartResult, error) {
-	if p.Command != nil {
-		call, err := json.Marshal(p.Command)
-		if err != nil {
+	inputs := protocol.PluginInputs{}
+	var servers protocol.ServersInput
+	switch {
+	case p.Command == nil:
+	case strings.HasPrefix(p.Command.Name, "mcp__"):
+		servers.Prompt = p.Command
+	default:
+		if err := give(inputs, protocol.CommandsID, p.Command); err != nil {
 			return nil, err
 		}
-		inputs := protocol.PluginInputs{protocol.CommandsID: call}
+	}
+	if servers.Resources = p.Resources; servers.Prompt != nil || len(servers.Resources) > 0 {
+		if err := give(inputs, protocol.ServersID, servers); err != nil {
+			return nil, err
+		}
+	}
+	if len(inputs) > 0 {
 		maps.Copy(inputs, p.PluginInputs)
-		p.PluginInputs, p.Command = inputs, nil
+		p.PluginInputs, p.Command, p.Resources = inputs, nil, nil
 	}
 	return c.eng.Turns.Start(ctx, p)
 }
 
-// commandList lists the slash commands of a session. Without plugins that have any, there is no such query.
+// give adds an input of a plugin.
+func give(inputs protocol.PluginInputs, id string, input any) error {
+	data, err := json.Marshal(input)
+	inputs[id] = data
+	return err
+}
+
+// commandList lists the slash commands of a session, sorted by name: of skills and commands, then of MCP servers.
 func (c *conn) commandList(ctx context.Context, p *protocol.SessionParams) (*protocol.CommandListResult, error) {
-	r := &protocol.CommandListResult{Data: []protocol.CommandInfo{}}
-	has, err := c.eng.Operations.List(ctx, &protocol.OperationListParams{SessionID: p.SessionID})
-	if err != nil || !slices.ContainsFunc(has.Data, func(o protocol.OperationInfo) bool { return o.Name == protocol.CommandsID }) {
+	r, prompts := &protocol.CommandListResult{Data: []protocol.CommandInfo{}}, &protocol.CommandListResult{}
+	if err := c.query(ctx, p.SessionID, protocol.CommandsID, nil, r); err != nil {
 		return r, err
 	}
-	out, err := c.eng.Operations.Query(ctx, &protocol.OperationQueryParams{SessionID: p.SessionID, Name: protocol.CommandsID})
+	if err := c.query(ctx, p.SessionID, protocol.ServersID, nil, prompts); err != nil {
+		return r, err
+	}
+	r.Data = append(r.Data, prompts.Data...)
+	slices.SortStableFunc(r.Data, func(a, b protocol.CommandInfo) int { return strings.Compare(a.Name, b.Name) })
+	return r, nil
+}
+
+// mcpResources lists the resources of MCP servers.
+func (c *conn) mcpResources(ctx context.Context, p *protocol.MCPResourcesParams) (*protocol.MCPResourcesResult, error) {
+	r := &protocol.MCPResourcesResult{Data: []protocol.ResourceInfo{}, Failed: []protocol.ServerFailure{}}
+	return r, c.query(ctx, p.SessionID, protocol.ResourcesID, nil, r)
+}
+
+// mcpComplete completes an argument.
+func (c *conn) mcpComplete(ctx context.Context, p *protocol.MCPCompleteParams) (*protocol.MCPCompleteResult, error) {
+	if p.Server == "" || p.Argument == "" || (p.Prompt == "") == (p.Template == "") {
+		return nil, &param.Error{Pointer: "", Reason: "must have server, argument, and either prompt or template"}
+	}
+	r := &protocol.MCPCompleteResult{Values: []string{}}
+	args, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	return r, json.Unmarshal(out.Output, r)
+	return r, c.query(ctx, p.SessionID, protocol.CompletionsID, args, r)
+}
+
+// query asks a query of a plugin for result. Without such a plugin, result stays.
+func (c *conn) query(ctx context.Context, id protocol.SessionID, name string, args json.RawMessage, result any) error {
+	has, err := c.eng.Operations.List(ctx, &protocol.OperationListParams{SessionID: id})
+	if err != nil || !slices.ContainsFunc(has.Data, func(o protocol.OperationInfo) bool { return o.Name == name }) {
+		return err
+	}
+	out, err := c.eng.Operations.Query(ctx, &protocol.OperationQueryParams{SessionID: id, Name: name, Args: args})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out.Output, result)
 }
 
 // turnRun starts a turn in order of arrival and then waits for its end. An error while waiting is a

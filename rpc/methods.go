@@ -52,7 +52,7 @@ func Warm() {
 // reading lists the methods that change nothing. Their errors always have outcome none, and they
 // take no idempotency key.
 var reading = []string{
-	"artifact/read", "audit/list", "audit/verify", "code/state", "command/list", "debug/prompt", "decision/list", "graph/read", "model/list",
+	"artifact/read", "audit/list", "audit/verify", "code/state", "command/list", "debug/prompt", "decision/list", "graph/read", "mcp/complete", "mcp/resources", "model/list",
 	"operation/list", "operation/query", "ping", "plugin/list", "plugin/logs", "plugin/read", "provider/list", "queue/list", "rpc/discover",
 	"rule/list", "rule/test", "server/diagnostics", "server/status",
 	"session/diff", "session/export", "session/inputs", "session/list", "session/points", "session/read", "session/search", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
@@ -166,6 +166,8 @@ func groups() []group {
 			"mcp/login":       wait("Starts an OAuth login to an MCP server of a plugin. Show the address to a person, then call `mcp/finishLogin`.", (*conn).mcpLogin),
 			"mcp/finishLogin": wait("Finishes a login with the address that the browser opened, and connects the server. lashd keeps the tokens in the system's keyring or in a private file.", (*conn).mcpFinishLogin),
 			"mcp/cancelLogin": bind("Ends a login in progress.", (*conn).mcpCancelLogin),
+			"mcp/resources":   wait("Lists the resources and resource templates of the MCP servers of a session's plugins. `turn/start` reads some with `resources`.", (*conn).mcpResources),
+			"mcp/complete":    wait("Completes an argument of a prompt or of a resource template of an MCP server.", (*conn).mcpComplete),
 			"mcp/logout":      wait("Deletes the login to an MCP server.", (*conn).mcpLogout),
 		}},
 		{"Operations", map[string]Method{
@@ -173,7 +175,7 @@ func groups() []group {
 			"operation/query":   wait("Calls a query of a plugin. May run during a turn.", to(operations, (*engine.Operations).Query)),
 			"operation/command": wait("Calls a command of a plugin. Waits for the running turn to end; no turn starts before the command returns.", to(operations, (*engine.Operations).Command)),
 			"operation/task":    wait("Calls a long-running command of a plugin. Cancel the request to stop it early.", to(operations, (*engine.Operations).Task)),
-			"command/list":      wait("Lists the slash commands of a session: the skills and commands of its plugins. `turn/start` runs one with `command`.", (*conn).commandList),
+			"command/list":      wait("Lists the slash commands of a session: the skills and commands of its plugins, and the prompts of their MCP servers. `turn/start` runs one with `command`.", (*conn).commandList),
 			"action/invoke":     wait("Calls an operation of any kind.", to(operations, (*engine.Operations).Invoke)),
 		}},
 		{"Tasks", map[string]Method{

@@ -130,7 +130,7 @@ func (l *life) greet(ctx context.Context, version string) (*List, error) {
 	l.session = session
 	l.mu.Unlock()
 	l.link.greeted(session)
-	list, err := listTools(ctx, session, l.server.warn)
+	list, err := listAll(ctx, session, l.server.warn)
 	return list, because(ctx, err)
 }
 
@@ -171,6 +171,11 @@ func (l *life) client() *sdk.Client {
 		ProgressNotificationHandler: l.progress,
 		ToolListChangedHandler: func(ctx context.Context, _ *sdk.ToolListChangedRequest) {
 			if l.joined() != nil { // before the handshake ends, greet lists the tools anyway
+				l.server.relist(ctx, l)
+			}
+		},
+		PromptListChangedHandler: func(ctx context.Context, _ *sdk.PromptListChangedRequest) {
+			if l.joined() != nil {
 				l.server.relist(ctx, l)
 			}
 		},

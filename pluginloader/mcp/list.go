@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -17,9 +18,10 @@ import (
 // List describes a server and its tools. It can be stored as JSON and is valid as long as the
 // plugin's digest stays the same.
 type List struct {
-	Server  string   `json:"server,omitempty"`  // the server's name for itself
-	Version string   `json:"version,omitempty"` // the server's version
-	Tools   []Listed `json:"tools"`             // sorted by name
+	Server  string         `json:"server,omitempty"`  // the server's name for itself
+	Version string         `json:"version,omitempty"` // the server's version
+	Tools   []Listed       `json:"tools"`             // sorted by name
+	Prompts []ListedPrompt `json:"prompts,omitempty"`
 }
 
 // Listed is a tool as the server describes it.
@@ -38,6 +40,15 @@ const (
 	maxSchema      = 64 << 10 // bytes
 	maxPages       = 64       // per list
 )
+
+// listAll asks a server for its tools and prompts.
+func listAll(ctx context.Context, session *sdk.ClientSession, warn func(string)) (*List, error) {
+	l, err := listTools(ctx, session, warn)
+	if err == nil {
+		listPrompts(ctx, session, l, warn)
+	}
+	return l, err
+}
 
 // listTools asks a server for its tools. It skips tools that lashd cannot use and reports them to
 // warn.
@@ -112,9 +123,9 @@ func schemaOf(wire any) (json.RawMessage, error) {
 	return raw, tool.CheckSchema(raw)
 }
 
-// same reports whether two lists have equal tools.
+// same reports whether two lists have equal tools and prompts.
 func (l *List) same(o *List) bool {
-	if l == nil || o == nil || len(l.Tools) != len(o.Tools) {
+	if l == nil || o == nil || len(l.Tools) != len(o.Tools) || !reflect.DeepEqual(l.Prompts, o.Prompts) {
 		return l == o
 	}
 	return slices.EqualFunc(l.Tools, o.Tools, func(a, b Listed) bool {

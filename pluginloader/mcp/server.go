@@ -151,7 +151,7 @@ func (s *server) ask(ctx context.Context, l *life) {
 	defer cancel()
 	ctx, leave := l.bound(ctx)
 	defer leave()
-	list, err := listTools(ctx, l.joined(), s.warn)
+	list, err := listAll(ctx, l.joined(), s.warn)
 	if err != nil {
 		s.warn("its new list of tools was rejected: " + s.clean(err).Error())
 		return

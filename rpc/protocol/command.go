@@ -6,8 +6,9 @@ import "strings"
 type CommandKind string
 
 const (
-	CommandText  CommandKind = "command" // a text for the model
-	CommandSkill CommandKind = "skill"   // a skill, which the model can also read by itself
+	CommandText   CommandKind = "command" // a text for the model
+	CommandSkill  CommandKind = "skill"   // a skill, which the model can also read by itself
+	CommandPrompt CommandKind = "prompt"  // a prompt of an MCP server
 )
 
 // CommandInfo is a slash command of a session. Clients offer it to people.
@@ -17,6 +18,17 @@ type CommandInfo struct {
 	Description string      `json:"description,omitempty"`
 	Hint        string      `json:"argumentHint,omitempty"` // what people type after the name
 	Plugin      string      `json:"plugin"`                 // plugin that has it
+
+	Server    string            `json:"server,omitempty"`    // of a prompt: the MCP server
+	Prompt    string            `json:"prompt,omitempty"`    // of a prompt: its name at the server, for mcp/complete
+	Arguments []CommandArgument `json:"arguments,omitempty"` // of a prompt, in order; people write them as words or as NAME=VALUE
+}
+
+// CommandArgument is an argument of a prompt.
+type CommandArgument struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required,omitempty"`
 }
 
 // CommandListResult lists the slash commands of a session, sorted by name.
@@ -33,7 +45,7 @@ type CommandCall struct {
 // CommandText returns the first line of the text that a slash command added to the conversation, and the number of its lines. ok is false
 // for all other items. Clients show this line in place of the text, which the person did not write.
 func (i *Item) CommandText() (title string, lines int, ok bool) {
-	if i.Kind != ItemUserMessage || i.Origin == nil || i.Origin.Plugin != CommandsID {
+	if i.Kind != ItemUserMessage || i.Origin == nil || i.Origin.Plugin != CommandsID && i.Origin.Plugin != ServersID {
 		return "", 0, false
 	}
 	title, _, _ = strings.Cut(i.Text, "\n")

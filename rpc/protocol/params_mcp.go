@@ -45,3 +45,68 @@ type MCPCancelLoginParams struct {
 type MCPLogoutResult struct {
 	Had bool `json:"had"`
 }
+
+// The plugin for prompts and resources of MCP servers, and its queries.
+const (
+	ServersID     = "lashd-mcp"             // the plugin, and its query that lists prompts
+	ResourcesID   = "lashd-mcp-resources"   // its query that lists resources
+	CompletionsID = "lashd-mcp-completions" // its query that completes arguments
+)
+
+// ServersInput is the turn input of the plugin for MCP servers.
+type ServersInput struct {
+	Prompt    *CommandCall      `json:"prompt,omitempty"`
+	Resources []ResourceMention `json:"resources,omitempty"`
+}
+
+// ResourceMention is a resource of an MCP server that a person names in an input, usually as @server:uri.
+type ResourceMention struct {
+	Server string `json:"server"`
+	URI    string `json:"uri"`
+}
+
+// MCPResourcesParams selects the servers of a session.
+type MCPResourcesParams struct {
+	SessionID SessionID `json:"sessionId"`
+}
+
+// MCPResourcesResult lists resources by server.
+type MCPResourcesResult struct {
+	Data   []ResourceInfo  `json:"data"`
+	Failed []ServerFailure `json:"failed"` // servers that did not answer
+}
+
+// ResourceInfo is a resource of an MCP server, or a template of resources.
+type ResourceInfo struct {
+	Server      string `json:"server"`
+	URI         string `json:"uri"` // of a template: with variables in braces, after RFC 6570
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	Type        string `json:"type,omitempty"` // media type
+	Size        int64  `json:"size,omitempty"` // bytes; absent: unknown
+	Template    bool   `json:"template,omitempty"`
+}
+
+// ServerFailure says why a server did not answer.
+type ServerFailure struct {
+	Server string `json:"server"`
+	Reason string `json:"reason"`
+}
+
+// MCPCompleteParams asks for values of an argument of a prompt, or of a variable of a template.
+type MCPCompleteParams struct {
+	SessionID SessionID         `json:"sessionId"`
+	Server    string            `json:"server"`
+	Prompt    string            `json:"prompt,omitempty"`   // name of a prompt at the server
+	Template  string            `json:"template,omitempty"` // uri of a template; absent with prompt
+	Argument  string            `json:"argument"`
+	Value     string            `json:"value"`               // what the person has typed
+	Arguments map[string]string `json:"arguments,omitempty"` // values of the other arguments
+}
+
+// MCPCompleteResult has values, best first.
+type MCPCompleteResult struct {
+	Values []string `json:"values"`
+	More   bool     `json:"more,omitempty"` // the server has more
+}

@@ -22,7 +22,10 @@ type TurnStartParams struct {
 	Input        []InputPart  `json:"input"`
 	PluginInputs PluginInputs `json:"pluginInputs,omitempty"` // for the turn that starts with this input
 	Command      *CommandCall `json:"command,omitempty"`      // slash command of command/list, for the turn that starts with this input, which is the line that the person wrote
-	WhenBusy     WhenBusy     `json:"whenBusy,omitempty"`
+	// Resources of MCP servers, at most 16, for the turn that starts with this input. lashd reads them when the turn starts; if a server fails, the
+	// turn ends before the model is asked.
+	Resources []ResourceMention `json:"resources,omitempty"`
+	WhenBusy  WhenBusy          `json:"whenBusy,omitempty"`
 	// For the session's driver. They replace its recorded options, for this turn and later ones.
 	TurnOptions *TurnOptions `json:"turnOptions,omitempty"`
 	Effort      string       `json:"effort,omitempty"` // reasoning effort of the turn that starts with this input; absent: the session's

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func TestClaudePlugins(t *testing.T) {
 			{Name: "review-tools:review-pr", Kind: "command", Description: "Review a pull request", Hint: "[pr-number] [priority]", Plugin: "review-tools"},
 			{Name: "review-tools:summarize", Kind: "command", Description: "Summarize the newest commit for: $ARGUMENTS", Plugin: "review-tools"},
 		}
-		if len(list) != 2 || list[0] != want[0] || list[1] != want[1] {
+		if len(list) != 2 || !reflect.DeepEqual(list[0], want[0]) || !reflect.DeepEqual(list[1], want[1]) {
 			t.Errorf("the commands are %+v", list)
 		}
 		w.lash("run", `/review-tools:review-pr 456 "very high"`)

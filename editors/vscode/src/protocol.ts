@@ -454,6 +454,13 @@ export interface CodeStateResult {
   stale?: boolean;
 }
 
+/** CommandArgument is an argument of a prompt. */
+export interface CommandArgument {
+  name: string;
+  description?: string;
+  required?: boolean;
+}
+
 /** CommandCall is a slash command that a person sends with an input. lashd adds its text after the input. */
 export interface CommandCall {
   name: string;
@@ -481,10 +488,16 @@ export interface CommandInfo {
   argumentHint?: string;
   /** plugin that has it */
   plugin: string;
+  /** of a prompt: the MCP server */
+  server?: string;
+  /** of a prompt: its name at the server, for mcp/complete */
+  prompt?: string;
+  /** of a prompt, in order; people write them as words or as NAME=VALUE */
+  arguments?: CommandArgument[];
 }
 
 /** CommandKind says what a slash command is. */
-export type CommandKind = "command" | "skill";
+export type CommandKind = "command" | "skill" | "prompt";
 
 /** CommandListResult lists the slash commands of a session, sorted by name. */
 export interface CommandListResult {
@@ -1217,6 +1230,28 @@ export interface MCPCancelLoginParams {
   loginId: string;
 }
 
+/** MCPCompleteParams asks for values of an argument of a prompt, or of a variable of a template. */
+export interface MCPCompleteParams {
+  sessionId: SessionID;
+  server: string;
+  /** name of a prompt at the server */
+  prompt?: string;
+  /** uri of a template; absent with prompt */
+  template?: string;
+  argument: string;
+  /** what the person has typed */
+  value: string;
+  /** values of the other arguments */
+  arguments?: Record<string, string>;
+}
+
+/** MCPCompleteResult has values, best first. */
+export interface MCPCompleteResult {
+  values: string[];
+  /** the server has more */
+  more?: boolean;
+}
+
 /** MCPFinishLoginParams finishes a login. */
 export interface MCPFinishLoginParams {
   loginId: string;
@@ -1245,6 +1280,18 @@ export interface MCPLoginResult {
 /** MCPLogoutResult says whether there was a login. */
 export interface MCPLogoutResult {
   had: boolean;
+}
+
+/** MCPResourcesParams selects the servers of a session. */
+export interface MCPResourcesParams {
+  sessionId: SessionID;
+}
+
+/** MCPResourcesResult lists resources by server. */
+export interface MCPResourcesResult {
+  data: ResourceInfo[];
+  /** servers that did not answer */
+  failed: ServerFailure[];
 }
 
 /** MCPServer configures an MCP server, with the names of .mcp.json. Set either command or url. lashd does not expand variables in it and does not store it. Values of env and headers never appear in output of lashd. */
@@ -2195,6 +2242,27 @@ export type RelationKind = "root" | "child" | "fork";
 /** Replay says whether lashd may repeat a call whose result was lost. */
 export type Replay = "never" | "safe" | "idempotent";
 
+/** ResourceInfo is a resource of an MCP server, or a template of resources. */
+export interface ResourceInfo {
+  server: string;
+  /** of a template: with variables in braces, after RFC 6570 */
+  uri: string;
+  name: string;
+  title?: string;
+  description?: string;
+  /** media type */
+  type?: string;
+  /** bytes; absent: unknown */
+  size?: number;
+  template?: boolean;
+}
+
+/** ResourceMention is a resource of an MCP server that a person names in an input, usually as @server:uri. */
+export interface ResourceMention {
+  server: string;
+  uri: string;
+}
+
 /** RetryAdvice says whether a client should retry a failed request. */
 export type RetryAdvice = "now" | "reload" | "never";
 
@@ -2365,6 +2433,12 @@ export interface ServerEvent {
 
 /** ServerEventType is the type of a daemon event. */
 export type ServerEventType = "session/changed" | "session/deleted" | "store/changed" | "plugin/changed" | "trigger/changed" | "trigger/deleted";
+
+/** ServerFailure says why a server did not answer. */
+export interface ServerFailure {
+  server: string;
+  reason: string;
+}
 
 /** ServerLogin says whether an MCP server has an OAuth login. */
 export type ServerLogin = "needed" | "loggedIn";
@@ -3917,6 +3991,8 @@ export interface TurnStartParams {
   pluginInputs?: PluginInputs;
   /** slash command of command/list, for the turn that starts with this input, which is the line that the person wrote */
   command?: CommandCall;
+  /** Resources of MCP servers, at most 16, for the turn that starts with this input. lashd reads them when the turn starts; if a server fails, the turn ends before the model is asked. */
+  resources?: ResourceMention[];
   whenBusy?: WhenBusy;
   /** For the session's driver. They replace its recorded options, for this turn and later ones. */
   turnOptions?: TurnOptions;
@@ -4048,7 +4124,7 @@ export interface Methods {
   "code/execute": { params: CodeExecuteParams; result: CodeExecuteResult };
   /** Returns the variables that code cells of a session have set. Fails if the session's driver runs no code. */
   "code/state": { params: SessionParams; result: CodeStateResult };
-  /** Lists the slash commands of a session: the skills and commands of its plugins. `turn/start` runs one with `command`. */
+  /** Lists the slash commands of a session: the skills and commands of its plugins, and the prompts of their MCP servers. `turn/start` runs one with `command`. */
   "command/list": { params: SessionParams; result: CommandListResult };
   /** Makes one model call outside any turn. */
   "completion/create": { params: CompletionParams; result: CompletionResult };
@@ -4070,12 +4146,16 @@ export interface Methods {
   "initialize": { params: InitializeParams; result: InitializeResult };
   /** Ends a login in progress. */
   "mcp/cancelLogin": { params: MCPCancelLoginParams; result: Empty };
+  /** Completes an argument of a prompt or of a resource template of an MCP server. */
+  "mcp/complete": { params: MCPCompleteParams; result: MCPCompleteResult };
   /** Finishes a login with the address that the browser opened, and connects the server. lashd keeps the tokens in the system's keyring or in a private file. */
   "mcp/finishLogin": { params: MCPFinishLoginParams; result: Empty };
   /** Starts an OAuth login to an MCP server of a plugin. Show the address to a person, then call `mcp/finishLogin`. */
   "mcp/login": { params: MCPLoginParams; result: MCPLoginResult };
   /** Deletes the login to an MCP server. */
   "mcp/logout": { params: MCPServerParams; result: MCPLogoutResult };
+  /** Lists the resources and resource templates of the MCP servers of a session's plugins. `turn/start` reads some with `resources`. */
+  "mcp/resources": { params: MCPResourcesParams; result: MCPResourcesResult };
   /** Lists the configured models. With `check: true`, also asks each server whether it accepts requests. */
   "model/list": { params: ModelListParams; result: ModelListResult };
   /** Sets the model of new sessions, in config.toml. */

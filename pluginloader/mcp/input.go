@@ -1,0 +1,215 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"lashd/engine/authority"
+	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
+)
+
+// Source is the servers of a plugin.
+type Source struct {
+	Plugin  string // its name
+	Servers *Part
+}
+
+// Inputs is the factory of the plugin that gives people the prompts and resources of the MCP servers of all loaded plugins: prompts as
+// slash commands, and resources that they name in an input. The loader adds one to each set of plugins with servers. lashd asks a server
+// only when a turn begins whose input names it. It does not change.
+type Inputs struct{ sources []Source }
+
+// NewInputs returns a factory, or nil without servers.
+func NewInputs(sources []Source) *Inputs {
+	if len(sources) == 0 {
+		return nil
+	}
+	return &Inputs{sources}
+}
+
+// ID implements plugin.Factory.
+func (*Inputs) ID() string { return protocol.ServersID }
+
+// Build implements plugin.Factory.
+func (f *Inputs) Build(c plugin.BuildContext) (plugin.Plugin, error) { return &instance{f, c}, nil }
+
+// instance is the plugin of one session. It has no state.
+type instance struct {
+	*Inputs
+	context plugin.BuildContext
+}
+
+// Register implements plugin.Plugin.
+func (i *instance) Register(r *plugin.Registrar) error {
+	r.Turn().Input(plugin.TurnInput{Schema: inputSchema})
+	r.Turn().Before(i.beforeTurn)
+	r.Operations().Query(protocol.OperationInfo{Name: protocol.ServersID, Description: "Lists the prompts of MCP servers."}, i.prompts)
+	r.Operations().Query(protocol.OperationInfo{Name: protocol.ResourcesID, Description: "Lists the resources of MCP servers."}, i.resources)
+	r.Operations().Query(protocol.OperationInfo{Name: protocol.CompletionsID, Description: "Completes arguments of prompts and resource templates."}, i.complete)
+	return nil
+}
+
+// inputSchema is the schema of the turn input, a protocol.ServersInput.
+var inputSchema = json.RawMessage(`{
+	"type": "object",
+	"properties": {
+		"prompt": {
+			"type": "object",
+			"properties": {"name": {"type": "string", "minLength": 1, "maxLength": 200}, "arguments": {"type": "string", "maxLength": 100000}},
+			"required": ["name"], "additionalProperties": false
+		},
+		"resources": {
+			"type": "array", "maxItems": 16,
+			"items": {
+				"type": "object",
+				"properties": {"server": {"type": "string", "minLength": 1, "maxLength": 200}, "uri": {"type": "string", "minLength": 1, "maxLength": 4096}},
+				"required": ["server", "uri"], "additionalProperties": false
+			}
+		}
+	},
+	"additionalProperties": false
+}`)
+
+// at returns the session for servers. Its sandbox is the narrower one of those in the settings now and when the plugins were opened.
+func (i *instance) at(v *plugin.View) Session {
+	return Session{ID: i.context.SessionID, Cwd: i.context.Cwd, Sandbox: authority.Narrowest(i.context.Sandbox, v.Session.Config.Approval.Sandbox)}
+}
+
+// servers returns the servers of the plugin that has a server; nil: none.
+func (f *Inputs) servers(name string) *Part {
+	for _, s := range f.sources {
+		if s.Servers.Has(name) {
+			return s.Servers
+		}
+	}
+	return nil
+}
+
+// prompts implements the query that lists prompts as slash commands.
+func (i *instance) prompts(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
+	r := protocol.CommandListResult{Data: []protocol.CommandInfo{}}
+	for _, s := range i.sources {
+		for _, p := range s.Servers.Prompts() {
+			r.Data = append(r.Data, protocol.CommandInfo{
+				Name: p.Command, Kind: protocol.CommandPrompt, Description: p.Description, Hint: promptHint(p.Arguments), Plugin: s.Plugin,
+				Server: p.Server, Prompt: p.Name, Arguments: p.Arguments,
+			})
+		}
+	}
+	return json.Marshal(r)
+}
+
+// resources implements the query that lists resources. A server that fails has its error in place of resources.
+func (i *instance) resources(ctx context.Context, call *plugin.OperationCall) (json.RawMessage, error) {
+	view, err := call.Host.State.View(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	r := protocol.MCPResourcesResult{Data: []protocol.ResourceInfo{}, Failed: []protocol.ServerFailure{}}
+	for _, s := range i.sources {
+		for _, name := range s.Servers.Names() {
+			all, err := s.Servers.Resources(ctx, i.at(view), name)
+			r.Data = append(r.Data, all...)
+			if err != nil {
+				r.Failed = append(r.Failed, protocol.ServerFailure{Server: name, Reason: err.Error()})
+			}
+		}
+	}
+	return json.Marshal(r)
+}
+
+// complete implements the query that completes an argument.
+func (i *instance) complete(ctx context.Context, call *plugin.OperationCall) (json.RawMessage, error) {
+	var p protocol.MCPCompleteParams
+	if err := json.Unmarshal(call.Args, &p); err != nil {
+		return nil, err
+	}
+	servers := i.servers(p.Server)
+	if servers == nil {
+		return nil, fmt.Errorf("%w: %s", ErrNoServer, p.Server)
+	}
+	view, err := call.Host.State.View(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	r, err := servers.Complete(ctx, i.at(view), &p)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(r)
+}
+
+// beforeTurn adds what the input names. If a server fails, the turn ends before the model is asked.
+func (i *instance) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]plugin.Directive, error) {
+	given := tc.Inputs[protocol.ServersID]
+	if len(given) == 0 {
+		return nil, nil
+	}
+	var input protocol.ServersInput
+	if err := json.Unmarshal(given, &input); err != nil {
+		return nil, err
+	}
+	var all []plugin.Message
+	if input.Prompt != nil {
+		m, err := i.prompt(ctx, tc.View, input.Prompt)
+		if err != nil {
+			return []plugin.Directive{plugin.Abort("prompt_unavailable", err.Error())}, nil
+		}
+		all = append(all, m)
+	}
+	for _, r := range input.Resources {
+		m, err := i.resource(ctx, tc.View, r)
+		if err != nil {
+			return []plugin.Directive{plugin.Abort("resource_unavailable", err.Error())}, nil
+		}
+		all = append(all, m)
+	}
+	return []plugin.Directive{plugin.Enqueue(all...)}, nil
+}
+
+// prompt returns the message of a prompt.
+func (i *instance) prompt(ctx context.Context, v *plugin.View, call *protocol.CommandCall) (plugin.Message, error) {
+	for _, s := range i.sources {
+		list := s.Servers.Prompts()
+		n := slices.IndexFunc(list, func(p Prompt) bool { return p.Command == call.Name })
+		if n < 0 {
+			continue
+		}
+		p := list[n]
+		arguments, err := assign(p.Arguments, call.Arguments)
+		if err != nil {
+			return plugin.Message{}, fmt.Errorf("run /%s: %w", call.Name, err)
+		}
+		text, files, err := s.Servers.Prompt(ctx, i.at(v), p.Server, p.Name, arguments)
+		if err != nil {
+			return plugin.Message{}, fmt.Errorf("get the prompt %s of the MCP server %s: %w", p.Name, p.Server, err)
+		}
+		return message(fmt.Sprintf("[The text of the prompt /%s of the MCP server %s]\n", call.Name, p.Server), text, files), nil
+	}
+	return plugin.Message{}, fmt.Errorf("there is no command /%s by now; command/list has the commands", call.Name)
+}
+
+// resource returns the message of a resource.
+func (i *instance) resource(ctx context.Context, v *plugin.View, r protocol.ResourceMention) (plugin.Message, error) {
+	servers := i.servers(r.Server)
+	if servers == nil {
+		return plugin.Message{}, fmt.Errorf("read @%s:%s: %w", r.Server, r.URI, ErrNoServer)
+	}
+	text, files, err := servers.Resource(ctx, i.at(v), r.Server, r.URI)
+	if err != nil {
+		return plugin.Message{}, fmt.Errorf("read @%s:%s: %w", r.Server, r.URI, err)
+	}
+	return message(fmt.Sprintf("[The resource %s of the MCP server %s]\n", r.URI, r.Server), text, files), nil
+}
+
+// message returns a message for the model, which begins with its source.
+func message(source, text string, files []protocol.Attachment) plugin.Message {
+	m := plugin.Message{Role: protocol.RoleUser, Content: source + text}
+	for _, f := range files {
+		m.Parts = append(m.Parts, protocol.Part{Kind: protocol.PartAttachment, Attachment: &f})
+	}
+	return m
+}
