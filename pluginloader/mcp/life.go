@@ -166,7 +166,7 @@ func (l *life) bound(ctx context.Context) (context.Context, func()) {
 func (l *life) client() *sdk.Client {
 	c := sdk.NewClient(&sdk.Implementation{Name: "lashd", Version: l.server.pool.config.Version}, &sdk.ClientOptions{
 		Logger:                      quiet,
-		Capabilities:                &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}},
+		Capabilities:                l.capabilities(),
 		ElicitationHandler:          l.elicit,
 		ProgressNotificationHandler: l.progress,
 		ToolListChangedHandler: func(ctx context.Context, _ *sdk.ToolListChangedRequest) {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"lashd/engine/tool"
 )
 
 // curious is a server whose tool sends its argument as a request, and returns the response.
@@ -61,15 +63,13 @@ func TestUndeclared(t *testing.T) {
 		}
 		return out.Text
 	}
-	t.Run("outside/20 lashd declares only form questions, with its version", func(t *testing.T) {
-		if got, want := asked(t, ""), `{"elicitation":{"form":{}}} {"name":"lashd","version":"test"}`; got != want {
+	t.Run("outside/20 lashd declares only form questions and roots, with its version", func(t *testing.T) {
+		if got, want := asked(t, ""), `{"elicitation":{"form":{}},"roots":{}} {"name":"lashd","version":"test"}`; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
 	for name, c := range map[string]struct{ method, params, code string }{
 		"sampling":                    {"sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`, "-32601"},
-		"roots":                       {"roots/list", `{}`, "-32601"},
-		"roots without params":        {"roots/list", ``, "-32601"},
 		"tasks":                       {"tasks/list", `{}`, "-32601"},
 		"an unknown method":           {"no/such", `{}`, "-32601"},
 		"a URL":                       {"elicitation/create", `{"mode":"url","message":"log in","url":"https://example.com","elicitationId":"1"}`, "-32602"},
@@ -86,6 +86,15 @@ func TestUndeclared(t *testing.T) {
 			}
 		})
 	}
+	t.Run("part13/6 a program learns the workspace of the session in whose call it asks, and no other", func(t *testing.T) {
+		args, _ := json.Marshal(words{`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`})
+		for cwd, want := range map[string]string{"/work/a b": `"roots":[{"name":"a b","uri":"file:///work/a%20b"}]`, "": `"roots":[]`} {
+			r, err := p.Execute(t.Context(), tool.Invocation{SessionID: "ses_1", TurnID: "trn_1", CallID: "c", Attempt: 1, ToolID: "mcp__x__x", Name: "mcp__x__x", Args: args, Host: &host{}, Cwd: cwd})
+			if err != nil || !strings.Contains(r.Output.Text, want) {
+				t.Errorf("in %q the server got %s, %v; want %s", cwd, r.Output.Text, err, want)
+			}
+		}
+	})
 	t.Run("outside/20 ping is answered", func(t *testing.T) {
 		if got := asked(t, `{"jsonrpc":"2.0","id":"q","method":"ping"}`); !strings.Contains(got, `"result":{}`) {
 			t.Errorf("got %s", got)
