@@ -61,6 +61,8 @@ function entryOf(provider: Provider, ready: ReadonlySet<string>): Entry {
 
 /** Field is a step of the form in which the user enters a text. */
 interface Field {
+  /** what the form does; default the set-up of a provider */
+  title?: string;
   step: string;
   prompt: string;
   placeholder: string;
@@ -69,6 +71,8 @@ interface Field {
   value?: string;
   password?: boolean;
   buttons?: vscode.QuickInputButton[];
+  /** a value that comes from elsewhere, such as from a browser; it is accepted as if the user had entered it */
+  arrives?: Promise<string>;
   /** returns whether to accept the value now */
   onButton?: (button: vscode.QuickInputButton) => boolean;
   /** returns more buttons after an error of accept */
@@ -81,14 +85,15 @@ interface Field {
 
 /** askText shows a field until its value is accepted. It reports whether that happened. */
 export function askText(field: Field): Promise<boolean> {
-  const { step, prompt, placeholder, value = "", password = false, buttons = [], onButton, check } = field;
-  const box = Object.assign(vscode.window.createInputBox(), { title: `${title}: ${step}`, prompt, placeholder, value, password, buttons, ignoreFocusOut: true });
+  const { title: form = title, step, prompt, placeholder, value = "", password = false, buttons = [], arrives, onButton, check } = field;
+  const box = Object.assign(vscode.window.createInputBox(), { title: `${form}: ${step}`, prompt, placeholder, value, password, buttons, ignoreFocusOut: true });
   const leaving = new vscode.CancellationTokenSource();
   return new Promise((resolve) => {
-    const send = () => void submit(box, field, leaving.token).then((done) => done && (resolve(true), box.hide()));
-    box.onDidTriggerButton((button) => void (onButton?.(button) && send()));
+    const send = (_: unknown) => void submit(box, field, leaving.token).then((done) => done && (resolve(true), box.hide()));
+    box.onDidTriggerButton((button) => void (onButton?.(button) && send(button)));
     box.onDidChangeValue((text) => (box.validationMessage = text === "" ? "" : check(text)));
     box.onDidAccept(send);
+    void arrives?.then((text) => send(Object.assign(box, { value: text })));
     box.onDidHide(() => {
       resolve(false);
       leaving.cancel();

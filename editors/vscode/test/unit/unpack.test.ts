@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { unpack } from "../../src/daemon/unpack";
 
-describe("part13/vscode the lashd in the extension", () => {
+describe("part13/vscode the lashd in the extension", function () {
+  this.timeout(60_000); // it starts processes
   let dir: string;
   const extension = () => join(dir, "extension");
   const storage = () => join(dir, "storage");

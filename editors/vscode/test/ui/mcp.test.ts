@@ -1,0 +1,91 @@
+import { strict as assert } from "node:assert";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { PluginListResult, PluginReadResult, PluginServer } from "../../src/protocol";
+import { patienceMs, until } from "./browser";
+import { McpServer } from "./mcpServer";
+import { filesWith } from "./modelServer";
+import { script } from "./script";
+import { Workbench } from "./workbench";
+
+describe("part13/vscode MCP servers", function () {
+  this.timeout(3 * patienceMs);
+  const code = new Workbench();
+  const server = new McpServer();
+  let url = "";
+  const row = (text: string) => code.page.locator(".quick-input-list .monaco-list-row", { hasText: text });
+  const press = async (of: string, button: string) => {
+    await row(of).hover();
+    await row(of).getByRole("button", { name: button }).click();
+  };
+  const plugin = () => code.call<PluginListResult>("plugin/list", { cwd: code.work }).data.find(({ servers }) => servers?.some(({ name }) => name === "docs"));
+  const docs = (): PluginServer | undefined => plugin()?.servers?.[0];
+
+  before(async () => {
+    url = await server.start();
+    await code.start(script);
+  });
+  afterEach(async function () {
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
+    await code.page.keyboard.press("Escape");
+  });
+  after(async () => {
+    server.close();
+    await code.close();
+  });
+
+  it("adds a server to the folder, which starts after the user has approved it", async () => {
+    await code.run("lashd: MCP Servers...");
+    await code.choose("Add a server to this folder");
+    const input = code.page.locator(".quick-input-widget:visible input.input");
+    for (const text of ["docs", url]) {
+      await input.fill(text);
+      await code.page.keyboard.press("Enter");
+    }
+    await code.page.locator(".tab.active", { hasText: ".mcp.json" }).waitFor();
+    assert.deepEqual(JSON.parse(readFileSync(join(code.work, ".mcp.json"), "utf8")), { mcpServers: { docs: { type: "http", url } } });
+    await code.page.locator(".notification-toast", { hasText: "docs is in .mcp.json." }).waitFor();
+    assert.equal(server.authorized, 0);
+    const found = code.call<PluginListResult>("plugin/list", { cwd: code.work }).data.find(({ scope }) => scope === "workspace");
+    const { plugin: read } = code.call<PluginReadResult>("plugin/read", { cwd: code.work, name: found?.name });
+    code.call("plugin/trust", { cwd: code.work, name: found?.name, digest: read.found ?? read.digest });
+    await code.newSession();
+    await code.say("hi");
+    await until(() => docs()?.login === "needed");
+  });
+
+  it("signs in with the browser", async () => {
+    await code.run("lashd: MCP Servers...");
+    await row("docs").filter({ hasText: "needs you to sign in" }).waitFor();
+    await press("docs", "Sign in");
+    await code.page.locator(".notification-toast", { hasText: "You are signed in to docs." }).waitFor();
+    await until(() => docs()?.login === "loggedIn" && docs()?.state === "ready");
+    assert.ok(server.authorized > 0);
+    assert.deepEqual(filesWith(code.dir, "refresh-of-mcp"), [join(code.home, "mcp-logins", "keys.json")]);
+  });
+
+  it("restarts a server, and shows its log", async () => {
+    const before = server.authorized;
+    await code.run("lashd: MCP Servers...");
+    await row("docs").filter({ hasText: "ready, signed in" }).waitFor();
+    await press("docs", "Restart the plugin of the server");
+    await until(() => docs() !== undefined);
+    assert.ok(server.authorized >= before);
+    await press("docs", "Show the log");
+    await code.page.locator(".tab.active", { hasText: ".log" }).waitFor();
+  });
+
+  it("opens the file of a server", async () => {
+    await code.run("View: Close All Editors");
+    await code.run("lashd: MCP Servers...");
+    await press("docs", "Change or remove it in its file");
+    await code.page.locator(".tab.active", { hasText: ".mcp.json" }).waitFor();
+  });
+
+  it("signs out", async () => {
+    await code.run("lashd: MCP Servers...");
+    await press("docs", "Sign out");
+    await until(() => docs()?.login !== "loggedIn");
+    assert.deepEqual(filesWith(code.dir, "refresh-of-mcp"), []);
+  });
+});

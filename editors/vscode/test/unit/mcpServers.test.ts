@@ -1,0 +1,27 @@
+import { strict as assert } from "node:assert";
+import { actionsOf, nameProblem, stateText, withServer } from "../../src/model/mcpServers";
+import type { PluginServer } from "../../src/protocol";
+
+const server: PluginServer = { name: "docs", transport: "http", state: "ready", tools: 2 };
+
+describe("part13/vscode an MCP server", () => {
+  it("has the buttons that fit its login and its file", () => {
+    assert.deepEqual(actionsOf(server, false), ["log", "restart"]);
+    assert.deepEqual(actionsOf({ ...server, login: "needed" }, true), ["signIn", "log", "restart", "configure"]);
+    assert.deepEqual(actionsOf({ ...server, login: "loggedIn" }, false), ["signOut", "log", "restart"]);
+    assert.deepEqual([undefined, "needed", "loggedIn"].map((login) => stateText({ ...server, login: login as PluginServer["login"] })), ["ready", "needs you to sign in", "ready, signed in"]);
+  });
+
+  it("is added to a file, whose other servers and fields stay", () => {
+    const one = withServer("", "clock", "npx -y 'clock server' --zone=\"a b\" \"\"");
+    assert.deepEqual(JSON.parse(one), { mcpServers: { clock: { command: "npx", args: ["-y", "clock server", "--zone=a b", ""] } } });
+    const two = withServer('{"other": 1, "mcpServers": {"a": {"command": "b"}}}', "docs", " https://example.com/mcp ");
+    assert.deepEqual(JSON.parse(two), { other: 1, mcpServers: { a: { command: "b" }, docs: { type: "http", url: "https://example.com/mcp" } } });
+    assert.throws(() => withServer(one, "clock", "x"), /a server clock already/);
+    assert.throws(() => withServer("{", "clock", "x"), SyntaxError);
+  });
+
+  it("has a name that tools can have", () => {
+    assert.deepEqual(["docs", "a-b_1", "a b", "", "a/b"].map((name) => nameProblem(name) === ""), [true, true, false, false, false]);
+  });
+});
