@@ -80,6 +80,14 @@ func isHome(l *Loader, dir string) bool {
 	return err == nil && os.SameFile(info, home)
 }
 
+// UserLayout returns the directory with the layout of the user; empty if there is none, or the user disabled it.
+func (l *Loader) UserLayout() string {
+	if l.config.Layout == "" || l.facts.disabled(l.config.Layout) {
+		return ""
+	}
+	return l.config.Layout
+}
+
 // watchAll watches paths until stop is called.
 func watchAll(w *watch.Watcher, paths []string, b watch.Bounds) (stop func()) {
 	var stops []func()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"lashd/engine/plugin"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
@@ -21,7 +22,7 @@ func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*proto
 	if err != nil {
 		return nil, err
 	}
-	result := &protocol.PluginListResult{Data: l.builtin(), Roots: []protocol.PluginRoot{}}
+	result := &protocol.PluginListResult{Data: builtin(l.config.Base), Roots: []protocol.PluginRoot{}}
 	for _, e := range l.entries(s) {
 		info := e.public()
 		if info.Digest != "" { // it is in use and may replace a built-in plugin
@@ -66,8 +67,8 @@ func (l *Loader) entries(s *set) []*entry {
 }
 
 // builtin returns the plugins that ship with lashd.
-func (l *Loader) builtin() (all []protocol.PluginInfo) {
-	for _, id := range l.config.Base.IDs() {
+func builtin(base *plugin.Host) (all []protocol.PluginInfo) {
+	for _, id := range base.IDs() {
 		all = append(all, protocol.PluginInfo{Name: id, Scope: protocol.ScopeBuiltin, Status: protocol.PluginLoaded})
 	}
 	return all

@@ -241,6 +241,16 @@ func (c *conn) query(ctx context.Context, id protocol.SessionID, name string, ar
 	return json.Unmarshal(out.Output, result)
 }
 
+// instructionList lists the instructions of a session. A daemon with another plugin in place of the built-in one has no such query.
+func (c *conn) instructionList(ctx context.Context, p *protocol.SessionParams) (*protocol.InstructionListResult, error) {
+	out, err := c.eng.Operations.Query(ctx, &protocol.OperationQueryParams{SessionID: p.SessionID, Name: protocol.InstructionsQuery})
+	if err != nil {
+		return nil, err
+	}
+	r := &protocol.InstructionListResult{}
+	return r, json.Unmarshal(out.Output, r)
+}
+
 // turnRun starts a turn in order of arrival and then waits for its end. An error while waiting is a
 // durableError: the turn is stored and continues.
 // The returned function is the waiting part, so later requests of the connection need not wait for the turn.

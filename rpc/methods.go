@@ -57,7 +57,7 @@ var reading = []string{
 	"rule/list", "rule/test", "server/diagnostics", "server/status",
 	"session/diff", "session/export", "session/inputs", "session/list", "session/points", "session/read", "session/search", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
 	"task/list", "task/output", "task/read", "task/wait", "tool/list", "tool/state", "trigger/history", "trigger/list", "trigger/types",
-	"turn/list", "turn/read", "turn/trace", "turn/wait", "usage/read",
+	"instruction/list", "turn/list", "turn/read", "turn/trace", "turn/wait", "usage/read",
 }
 
 // group is a section of docs/protocol.md.
@@ -233,8 +233,9 @@ func groups() []group {
 			"provider/finishLogin": wait("Finishes a login and stores it.", setsUp(Providers.FinishLogin)),
 		}},
 		{"Inspection", map[string]Method{
-			"usage/read":   bind("Sums token usage by source and model.", to(completions, (*engine.Completions).Usage)),
-			"debug/prompt": wait("Shows the request that the next turn would send to the model first.", to(sessions, (*engine.Sessions).PreviewPrompt)),
+			"instruction/list": wait("Lists the files of instructions that the model of a session gets: those of the user and of the workspace, with their sizes.", (*conn).instructionList),
+			"usage/read":       bind("Sums token usage by source and model.", to(completions, (*engine.Completions).Usage)),
+			"debug/prompt":     wait("Shows the request that the next turn would send to the model first.", to(sessions, (*engine.Sessions).PreviewPrompt)),
 		}},
 	}
 }

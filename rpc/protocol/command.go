@@ -1,6 +1,9 @@
 package protocol
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // CommandKind says what a slash command is.
 type CommandKind string
@@ -42,10 +45,10 @@ type CommandCall struct {
 	Arguments string `json:"arguments,omitempty"` // the rest of the line
 }
 
-// CommandText returns the first line of the text that a slash command added to the conversation, and the number of its lines. ok is false
-// for all other items. Clients show this line in place of the text, which the person did not write.
+// CommandText returns the first line of the text that a slash command, or instructions of a directory, added to the conversation, and the
+// number of its lines. ok is false for all other items. Clients show this line in place of the text, which the person did not write.
 func (i *Item) CommandText() (title string, lines int, ok bool) {
-	if i.Kind != ItemUserMessage || i.Origin == nil || i.Origin.Plugin != CommandsID && i.Origin.Plugin != ServersID {
+	if i.Kind != ItemUserMessage || i.Origin == nil || !slices.Contains([]string{CommandsID, ServersID, InstructionsID}, i.Origin.Plugin) {
 		return "", 0, false
 	}
 	title, _, _ = strings.Cut(i.Text, "\n")

@@ -160,7 +160,8 @@ func (e *server) runEngine(ctx context.Context, stop func(), store *persistence.
 	nonce := proc.DirNonce(e.Home, store.Facts().StoreID)
 	defer e.mark(nonce)()
 	var models models.Source
-	host, err := e.shipped(cfg, nonce, func(name string) bool {
+	instructions := &promptcontext.Factory{Home: daemon.UserLayout(), UserFile: filepath.Join(e.Home, "AGENTS.md")}
+	host, err := e.shipped(cfg, nonce, instructions, func(name string) bool {
 		_, ok := models.Model(name)
 		return ok
 	})
@@ -197,6 +198,7 @@ func (e *server) runEngine(ctx context.Context, stop func(), store *persistence.
 	})
 	defer e.removeUnused(ctx, e.sandboxes(cfg))()
 	tell(eng)
+	complete(instructions, loader, eng)
 	defer e.load(ctx, loader)() // until the engine has closed all sessions
 	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Logins: pluginloader.LoginsOf(loader), Providers: providersetup.NewService(e.Home, keys.Memory), Log: e.Log, Version: daemon.Version, Socket: e.Socket, Nonce: nonce, Trace: trace, Stop: stop, Answered: e.opening.end})
 	run := func(ctx context.Context) error {
@@ -238,12 +240,27 @@ func (e *server) trace(cfg config.Config) (*trace.File, error) {
 	return trace.Open(filepath.Join(e.Home, "trace.jsonl"))
 }
 
+// complete gives the plugin with the instructions what depends on the loader and on the engine: the file of the layout of the user while
+// it is enabled, and the rules for imported files.
+func complete(f *promptcontext.Factory, loader *pluginloader.Loader, eng *engine.Engine) {
+	f.More = func() []string {
+		if dir := loader.UserLayout(); dir != "" {
+			return []string{filepath.Join(dir, ".claude", "CLAUDE.md")}
+		}
+		return nil
+	}
+	f.Readable = func(ctx context.Context, id protocol.SessionID, path string) bool {
+		r, err := eng.Rules.Test(ctx, &protocol.RuleTestParams{SessionID: id, Tool: "read", Path: path})
+		return err == nil && r.Decision == protocol.ApproveAllow
+	}
+}
+
 // shipped returns the built-in plugins in the order in which they register; custom
 // builds register their plugins here. knows reports whether there is a model with a name.
-func (e *server) shipped(cfg config.Config, nonce string, knows func(model string) bool) (*plugin.Host, error) {
+func (e *server) shipped(cfg config.Config, nonce string, instructions *promptcontext.Factory, knows func(model string) bool) (*plugin.Host, error) {
 	builtin := plugin.Stack{
 		&workspace.Factory{}, shell.New(shell.Config{Environ: cfg.Environ(os.Environ()), Nonce: nonce, Sandbox: e.sandboxes(cfg)}), outputbudget.Factory{},
-		&promptcontext.Factory{}, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
+		instructions, plan.Factory{}, toolsearch.Factory{}, history.Factory{}, batch.Factory{}, monitor.Factory{},
 		subagents.Factory{Knows: knows}, modelquery.Factory{},
 	}
 	coder, err := e.coder(cfg, nonce)

@@ -1141,6 +1141,38 @@ export type InputState = "pendingActive" | "deferredNextTurn" | "queued" | "acce
 /** InputType is the kind of an input part. */
 export type InputType = "text" | "attachment";
 
+/** InstructionFile is a file of instructions that applies to a session. */
+export interface InstructionFile {
+  /** absolute */
+  path: string;
+  /** as the model sees it */
+  name: string;
+  origin: InstructionOrigin;
+  use: InstructionUse;
+  /** size of the file */
+  bytes: number;
+  /** what the model gets of it */
+  shownBytes: number;
+  /** name of the file that imports it */
+  importedBy?: string;
+  description?: string;
+  /** of the files that it is about */
+  patterns?: string[];
+}
+
+/** InstructionListResult lists the files of instructions of a session: those of the user first, then those of the workspace, the closest last. */
+export interface InstructionListResult {
+  data: InstructionFile[];
+  /** where the person's own instructions belong; it may not exist */
+  userFile: string;
+}
+
+/** InstructionOrigin says whose file a file of instructions is. */
+export type InstructionOrigin = "user" | "workspace";
+
+/** InstructionUse says when the model gets a file of instructions. */
+export type InstructionUse = "always" | "added" | "matches" | "listed";
+
 /** IntentKind is the name of the field that an intent sets. */
 export type IntentKind = "startTask" | "signalTask" | "cancelTask" | "emitTaskEvent" | "emitTrigger";
 
@@ -4144,6 +4176,8 @@ export interface Methods {
   "graph/unpin": { params: GraphPinParams; result: SeqResult };
   /** Opens the connection and negotiates the protocol version. Optional on the socket with line framing. */
   "initialize": { params: InitializeParams; result: InitializeResult };
+  /** Lists the files of instructions that the model of a session gets: those of the user and of the workspace, with their sizes. */
+  "instruction/list": { params: SessionParams; result: InstructionListResult };
   /** Ends a login in progress. */
   "mcp/cancelLogin": { params: MCPCancelLoginParams; result: Empty };
   /** Completes an argument of a prompt or of a resource template of an MCP server. */

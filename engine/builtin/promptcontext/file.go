@@ -82,10 +82,13 @@ func (r *reader) load(at pathresolve.Dir, name string, is pathresolve.Facts) (st
 }
 
 // protected reports whether a file is one that lashd has open. It compares identities, so
-// hard links are recognized.
+// hard links are recognized. Instructions of the user are in the same directory.
 func (r *reader) protected(id pathresolve.Identity) bool {
 	own, _ := os.ReadDir(r.state) // a missing directory has no files
 	return slices.ContainsFunc(own, func(e fs.DirEntry) bool {
+		if slices.Contains(importable, filepath.Ext(e.Name())) && e.Type().IsRegular() {
+			return false
+		}
 		mine, err := e.Info()
 		return err == nil && id.Same(pathresolve.IdentityOf(mine))
 	})

@@ -25,8 +25,8 @@ func TestDirectoryReplacedByLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := &looker{files: reader{kept: new(shelf)}}
-		if text := l.instructions(project{dirs: []string{filepath.Join(top, "repo")}}); text != "" {
-			t.Errorf("the prompt has:\n%s", text)
+		if all := l.project(t.Context(), project{dirs: []string{filepath.Join(top, "repo")}}); len(all) > 0 {
+			t.Errorf("the prompt has %v", all)
 		}
 		if _, err := l.files.read(filepath.Join(top, "repo"), "AGENTS.md"); !errors.Is(err, pathresolve.ErrReplaced) {
 			t.Errorf("error %v", err)

@@ -1,0 +1,224 @@
+package promptcontext
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lashd/internal/pathresolve"
+	"lashd/rpc/protocol"
+)
+
+// collector reads the files of one prompt. No file is in it twice.
+type collector struct {
+	l     *looker
+	ctx   context.Context
+	at    project
+	home  string // where ~ in an import of the user leads
+	seen  map[string]bool
+	count int // imports
+	all   []source
+}
+
+// project returns the files of the workspace, the closest one last.
+func (l *looker) project(ctx context.Context, at project) []source {
+	c := &collector{l: l, ctx: ctx, at: at, seen: map[string]bool{}}
+	for _, dir := range slices.Backward(at.dirs) {
+		c.directory(dir)
+	}
+	return limited(c.all, maxAll)
+}
+
+// user returns the files of the user.
+func (l *looker) user(ctx context.Context) []source {
+	c := &collector{l: l, ctx: ctx, home: l.home, seen: map[string]bool{}}
+	for _, path := range l.users {
+		at := resolved(path) // a link to a directory with settings is usual
+		dir := filepath.Dir(at)
+		if f, err := l.files.read(dir, filepath.Base(at)); err == nil && usable(f) {
+			c.add(&source{InstructionFile: protocol.InstructionFile{Path: at, Origin: protocol.InstructionUser}, dir: dir}, f, dir, 0)
+		}
+	}
+	return limited(c.all, maxUser)
+}
+
+// nested returns the files that are about the given paths and not in the conversation yet.
+func (l *looker) nested(ctx context.Context, at project, paths []string, has map[string]int64) []source {
+	if len(at.dirs) == 0 {
+		return nil
+	}
+	c := &collector{l: l, ctx: ctx, at: at, seen: map[string]bool{}}
+	for _, dir := range at.dirs {
+		c.directory(dir) // their files are in the prompt, but rules may match a path
+	}
+	top := len(c.all)
+	files := l.inWorkspace(paths)
+	for _, path := range files {
+		for _, dir := range between(l.cwd, path) {
+			c.directory(dir)
+		}
+	}
+	var fresh []source
+	for i, s := range c.all {
+		_, known := has[strconv.Quote(s.Name)]
+		if !known && (i >= top && s.Use == protocol.InstructionAlways || s.about(files)) {
+			s.Use = protocol.InstructionAdded
+			fresh = append(fresh, s)
+		}
+	}
+	return limited(fresh, maxAll)
+}
+
+// about reports whether a rule is about one of the files.
+func (s *source) about(files []string) bool {
+	r := rule{globs: s.Patterns}
+	return s.Use == protocol.InstructionMatches && slices.ContainsFunc(files, func(path string) bool {
+		rel, err := filepath.Rel(s.dir, path)
+		return err == nil && within(s.dir, path) && r.matches(filepath.ToSlash(rel))
+	})
+}
+
+// inWorkspace returns where paths lead, without those that lead out of the workspace.
+func (l *looker) inWorkspace(paths []string) (files []string) {
+	for _, path := range paths {
+		if at := resolved(locate(l.cwd, "", path)); within(l.cwd, at) {
+			files = append(files, at)
+		}
+	}
+	return files
+}
+
+// directory adds the files of a directory: its instructions, then its rules.
+func (c *collector) directory(dir string) {
+	if c.seen[dir] {
+		return
+	}
+	c.seen[dir] = true
+	for _, name := range names {
+		if c.file(dir, name) {
+			break
+		}
+	}
+	for _, name := range ruleFiles {
+		c.file(dir, name)
+	}
+	for _, d := range ruleDirs {
+		c.rules(dir, d)
+	}
+}
+
+// file adds a file that always applies, and reports whether there is one.
+func (c *collector) file(dir, name string) bool {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	f, err := c.l.files.read(filepath.Dir(path), filepath.Base(path))
+	if err != nil || !usable(f) {
+		return false
+	}
+	c.add(&source{InstructionFile: protocol.InstructionFile{Path: path, Origin: protocol.InstructionWorkspace}, dir: dir}, f, c.l.cwd, 0)
+	return true
+}
+
+// maxRules is the number of rules that are read of a directory.
+const maxRules = 64
+
+// rules adds the rules of a directory, by name.
+func (c *collector) rules(dir string, d ruleDir) {
+	in := filepath.Join(dir, filepath.FromSlash(d.path))
+	for _, name := range ruleNames(in, d.suffix) {
+		f, err := c.l.files.read(in, name)
+		if err != nil || !usable(f) {
+			continue
+		}
+		r := parseRule(f.text, d.plain)
+		s := &source{InstructionFile: protocol.InstructionFile{Path: filepath.Join(in, name), Origin: protocol.InstructionWorkspace, Description: r.description, Patterns: r.globs}, dir: dir}
+		switch {
+		case r.text == "":
+			continue
+		case r.always:
+		case len(r.globs) > 0:
+			s.Use = protocol.InstructionMatches
+		case r.description != "":
+			s.Use = protocol.InstructionListed
+		default:
+			continue
+		}
+		s.head = int64(len(f.text) - len(r.text))
+		f.text = r.text
+		c.add(s, f, c.l.cwd, 0)
+	}
+}
+
+// ruleNames returns the names of the rules of a directory, sorted.
+func ruleNames(dir, suffix string) (all []string) {
+	at, err := pathresolve.OpenReal(dir)
+	if err != nil {
+		return nil
+	}
+	defer at.Close()
+	for e, err := range at.Entries() {
+		if err != nil || len(all) == maxRules {
+			break
+		}
+		if strings.HasSuffix(e.Name(), suffix) {
+			all = append(all, e.Name())
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// usable reports whether a file is text and not empty.
+func usable(f file) bool {
+	return strings.TrimSpace(f.text) != "" && !strings.ContainsRune(f.text, 0)
+}
+
+// add adds a file, and after it those that it imports from within root. Rules that the model
+// does not get yet import nothing.
+func (c *collector) add(s *source, f file, root string, depth int) {
+	if c.seen[s.Path] {
+		return
+	}
+	c.seen[s.Path] = true
+	s.Name, s.Bytes, s.text = c.name(s), f.is.Size, f.text
+	if s.Use == "" {
+		s.Use = protocol.InstructionAlways
+	}
+	c.all = append(c.all, *s)
+	if depth == maxDepth || s.Use != protocol.InstructionAlways {
+		return
+	}
+	for _, name := range imports(f.text) {
+		c.imported(s, locate(filepath.Dir(s.Path), c.home, name), root, depth+1)
+	}
+}
+
+// name returns the name under which the model sees a file.
+func (c *collector) name(s *source) string {
+	if s.Origin == protocol.InstructionWorkspace {
+		return c.at.name(s.Path)
+	}
+	if rel, err := filepath.Rel(c.l.home, s.Path); c.l.home != "" && err == nil && within(c.l.home, s.Path) {
+		return "~/" + filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(s.Path)
+}
+
+// imported adds an imported file, if it is below root without leaving it by a link, and the
+// session may read it without a question.
+func (c *collector) imported(by *source, path, root string, depth int) {
+	at := resolved(path)
+	if c.count == maxImports || !within(root, at) || c.seen[at] {
+		return
+	}
+	if by.Origin == protocol.InstructionWorkspace && !c.l.readable(c.ctx, at) {
+		return
+	}
+	f, err := c.l.files.read(filepath.Dir(at), filepath.Base(at))
+	if err != nil || !usable(f) {
+		return
+	}
+	c.count++
+	c.add(&source{InstructionFile: protocol.InstructionFile{Path: at, Origin: by.Origin, ImportedBy: by.Name}, dir: by.dir}, f, root, depth)
+}
