@@ -29,6 +29,8 @@ type hooks struct {
 	plugins *plugin.Session
 	// judge gives the kind that a tool counts as, and the ceilings of sessions that hooks create.
 	judge *judge
+	// inputs are the plugin inputs that came with the turn's inputs.
+	inputs protocol.PluginInputs
 	// trace records what plugins report about the calls.
 	trace turnTrace
 }
@@ -88,7 +90,7 @@ func (h *hooks) callHook(s *toolCall) *plugin.ToolCallContext {
 	terms := s.entry.Terms()
 	return &plugin.ToolCallContext{
 		TurnID: h.caller.journalID(), CallID: s.CallID, Parent: s.Parent, Tool: s.Name, Kind: h.judge.kindOf(s.entry), Replay: terms.Replay, Serial: terms.Serial, Cell: s.cell,
-		Args: s.Args, Host: h.capabilities(),
+		Args: s.Args, Inputs: h.inputs, Host: h.capabilities(),
 	}
 }
 

@@ -40,8 +40,6 @@ type seams struct {
 	past []*protocol.Message
 	// input has the messages that the turn starts with.
 	input []protocol.Message
-	// inputs are the plugin inputs that came with the turn's inputs.
-	inputs protocol.PluginInputs
 	// queuedMessages are messages of tool call hooks, which enter the conversation at the next
 	// checkpoint.
 	queuedMessages []protocol.Message

@@ -82,12 +82,13 @@ type ToolCallContext struct {
 	Tool   string          `json:"tool"`
 	// Kind is the kind that approval uses. A client cannot make approval laxer by declaring a harmless kind for its
 	// tool.
-	Kind   protocol.ToolKind `json:"kind,omitempty"`
-	Replay protocol.Replay   `json:"replay,omitempty"` // from the tool's contract: whether the call may run again after a crash
-	Serial bool              `json:"serial,omitempty"` // the call does not run in parallel with others
-	Cell   bool              `json:"cell,omitempty"`   // a code cell makes the call, and its code reads the output instead of the model
-	Args   json.RawMessage   `json:"args"`             // current arguments; they may not match the tool's schema
-	Host   Capabilities      `json:"-"`
+	Kind   protocol.ToolKind     `json:"kind,omitempty"`
+	Replay protocol.Replay       `json:"replay,omitempty"` // from the tool's contract: whether the call may run again after a crash
+	Serial bool                  `json:"serial,omitempty"` // the call does not run in parallel with others
+	Cell   bool                  `json:"cell,omitempty"`   // a code cell makes the call, and its code reads the output instead of the model
+	Args   json.RawMessage       `json:"args"`             // current arguments; they may not match the tool's schema
+	Inputs protocol.PluginInputs `json:"-"`                // inputs of plugins that came with the turn's input; shared, and only for built-in plugins
+	Host   Capabilities          `json:"-"`
 }
 
 // ToolResultContext describes one finished attempt of a tool call.

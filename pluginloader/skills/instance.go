@@ -28,11 +28,10 @@ func (i *instance) Register(r *plugin.Registrar) error {
 		r.Tools().Add(i)
 		r.Prompt().Add(plugin.Prompt{Slot: plugin.SlotGuidance, Priority: 95, Tools: []string{toolName}, Content: list})
 	}
-	if len(i.factory.all) > 0 {
-		r.Turn().Input(plugin.TurnInput{Schema: callSchema})
-		r.Turn().Before(i.beforeTurn)
-		r.Operations().Query(protocol.OperationInfo{Name: protocol.CommandsID, Description: "Lists the slash commands of skills and commands."}, i.list)
-	}
+	r.Turn().Input(plugin.TurnInput{Schema: callSchema})
+	r.Turn().Before(i.beforeTurn)
+	r.ToolCalls().Before(i.beforeCall)
+	r.Operations().Query(protocol.OperationInfo{Name: protocol.CommandsID, Description: "Lists the slash commands of skills and commands."}, i.list)
 	return nil
 }
 

@@ -1,5 +1,5 @@
-// Package skills gives sessions the skills, slash commands and kinds of subagents of all loaded plugins. The loader adds one Factory
-// to each set of plugins that has any of them.
+// Package skills gives sessions the skills, slash commands and kinds of subagents of all loaded plugins, and the built-in commands. The
+// loader adds one Factory to each set of plugins.
 //
 // People run skills and commands by a slash command. The model sees the descriptions of skills in its prompt, and reads a skill with
 // a tool. Nothing here runs a program: scripts of skills run through the tools for commands, by the rules of the session.
@@ -51,11 +51,11 @@ type agentOffer struct {
 	name string
 }
 
-// New returns a factory for the plugins in the order in which they register, or nil if they have nothing for it. Of equal names the
-// first counts, and a skill counts before a command of the same plugin.
+// New returns a factory for the plugins in the order in which they register, and for the built-in commands. Of equal names the first
+// counts, and a skill counts before a command of the same plugin.
 func New(sources []Source) *Factory {
 	f := &Factory{sources: sources}
-	for _, s := range sources {
+	for _, s := range slices.Concat(sources, []Source{builtin}) {
 		for _, p := range slices.Concat(s.Skills, s.Texts) {
 			o := offer{p, s.named(p.Name), s.Plugin, s.Root}
 			if _, taken := f.find(o.name); !taken {
@@ -70,9 +70,6 @@ func New(sources []Source) *Factory {
 		}
 	}
 	slices.SortFunc(f.all, func(a, b offer) int { return cmp.Compare(a.name, b.name) })
-	if len(f.all) == 0 && len(f.agents) == 0 {
-		return nil
-	}
 	return f
 }
 

@@ -82,7 +82,7 @@ func TestClaudePlugins(t *testing.T) {
 			{Name: "review-tools:review-pr", Kind: "command", Description: "Review a pull request", Hint: "[pr-number] [priority]", Plugin: "review-tools"},
 			{Name: "review-tools:summarize", Kind: "command", Description: "Summarize the newest commit for: $ARGUMENTS", Plugin: "review-tools"},
 		}
-		if len(list) != 2 || !reflect.DeepEqual(list[0], want[0]) || !reflect.DeepEqual(list[1], want[1]) {
+		if len(list) != 3 || list[0].Name != "init" || !reflect.DeepEqual(list[1:], want) {
 			t.Errorf("the commands are %+v", list)
 		}
 		w.lash("run", `/review-tools:review-pr 456 "very high"`)
@@ -274,10 +274,12 @@ func (p *peer) tools(id protocol.SessionID) (names []string) {
 	return names
 }
 
-// commandNames are the slash commands of a session in the workspace.
+// commandNames are the slash commands of a session in the workspace, without those that ship with lashd.
 func (p *peer) commandNames(id protocol.SessionID) (names []string) {
 	for _, c := range ask[protocol.CommandListResult](p, "command/list", protocol.SessionParams{SessionID: id}).Data {
-		names = append(names, c.Name)
+		if c.Plugin != "lashd" {
+			names = append(names, c.Name)
+		}
 	}
 	return names
 }

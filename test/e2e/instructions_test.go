@@ -104,3 +104,41 @@ func TestInstructions(t *testing.T) {
 		contains(t, strings.Join(texts(readSession(p, id).Data), "\n"), "[Instructions of sub/AGENTS.md]")
 	})
 }
+
+func TestInit(t *testing.T) {
+	writes := step(uses("write", map[string]string{"path": "AGENTS.md", "content": "new"}))
+	for name, c := range map[string]struct {
+		before, want string
+		asks         bool
+	}{
+		"part13/7 /init writes an AGENTS.md":                                          {"", "new", false},
+		"part13/7 /init asks before it changes an AGENTS.md, although all is allowed": {"old", "old", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "allow", writes, step(says("Done.")))
+			defer w.shutdown()
+			path := filepath.Join(w.work, "AGENTS.md")
+			if c.before != "" {
+				w.write(path, c.before)
+			}
+			if c.asks {
+				w.denied("/init the tests")
+			} else {
+				w.lash("run", "/init the tests")
+			}
+			if got, err := os.ReadFile(path); err != nil || string(got) != c.want {
+				t.Errorf("AGENTS.md is %q, %v; want %q", got, err, c.want)
+			}
+			contains(t, w.bodies()[0], "Write the file AGENTS.md in the root of this workspace", "the tests")
+		})
+	}
+	t.Run("part13/7 without /init no question comes", func(t *testing.T) {
+		w := newWorld(t, "allow", writes, step(says("Done.")))
+		defer w.shutdown()
+		w.write(filepath.Join(w.work, "AGENTS.md"), "old")
+		w.lash("run", "change it")
+		if w.size("AGENTS.md") != len("new") {
+			t.Error("AGENTS.md was not written")
+		}
+	})
+}
