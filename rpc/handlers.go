@@ -243,11 +243,21 @@ func (c *conn) query(ctx context.Context, id protocol.SessionID, name string, ar
 
 // instructionList lists the instructions of a session. A daemon with another plugin in place of the built-in one has no such query.
 func (c *conn) instructionList(ctx context.Context, p *protocol.SessionParams) (*protocol.InstructionListResult, error) {
-	out, err := c.eng.Operations.Query(ctx, &protocol.OperationQueryParams{SessionID: p.SessionID, Name: protocol.InstructionsQuery})
+	return query[protocol.InstructionListResult](ctx, c, p.SessionID, protocol.InstructionsQuery)
+}
+
+// compactPreview asks the built-in compactor, which a session can switch off.
+func (c *conn) compactPreview(ctx context.Context, p *protocol.SessionParams) (*protocol.CompactionPreviewResult, error) {
+	return query[protocol.CompactionPreviewResult](ctx, c, p.SessionID, protocol.CompactionQuery)
+}
+
+// query calls a query of a built-in plugin.
+func query[R any](ctx context.Context, c *conn, id protocol.SessionID, name string) (*R, error) {
+	out, err := c.eng.Operations.Query(ctx, &protocol.OperationQueryParams{SessionID: id, Name: name})
 	if err != nil {
 		return nil, err
 	}
-	r := &protocol.InstructionListResult{}
+	r := new(R)
 	return r, json.Unmarshal(out.Output, r)
 }
 

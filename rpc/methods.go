@@ -55,7 +55,7 @@ var reading = []string{
 	"artifact/read", "audit/list", "audit/verify", "code/state", "command/list", "debug/prompt", "decision/list", "graph/read", "mcp/complete", "mcp/resources", "model/list",
 	"operation/list", "operation/query", "ping", "plugin/list", "plugin/logs", "plugin/read", "provider/list", "queue/list", "rpc/discover",
 	"rule/list", "rule/test", "server/diagnostics", "server/status",
-	"session/diff", "session/export", "session/inputs", "session/list", "session/points", "session/read", "session/search", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
+	"session/compactPreview", "session/diff", "session/export", "session/inputs", "session/list", "session/points", "session/read", "session/search", "session/wait", "snapshot/list", "snapshot/preview", "snapshot/read",
 	"task/list", "task/output", "task/read", "task/wait", "tool/list", "tool/state", "trigger/history", "trigger/list", "trigger/types",
 	"instruction/list", "turn/list", "turn/read", "turn/trace", "turn/wait", "usage/read",
 }
@@ -102,6 +102,7 @@ func groups() []group {
 			"session/points":         bind("Lists the file points of a session: what each turn and each undo changed in files.", to(files, (*undo.Files).Points)),
 			"session/diff":           wait("Returns the file changes of a session, a turn or a file point as unified diffs.", to(files, (*undo.Files).Diff)),
 			"session/compact":        wait("Compacts history: from then on the model sees a summary instead.", to(sessions, (*engine.Sessions).Compact)),
+			"session/compactPreview": wait("Says what session/compact would summarize and what it would keep. Nothing changes, and no model is called.", (*conn).compactPreview),
 			"session/applyExtension": wait("Sends a message to the session's driver. Waits for the running turn to end first.", to(sessions, (*engine.Sessions).ApplyExtension)),
 			"session/close":          bind("Unloads an idle session from memory. lashd loads it again on next use.", to(sessions, (*engine.Sessions).Close)),
 			"session/archive":        bind("Archives a session. With `undo: true`, takes it out of the archive.", to(sessions, (*engine.Sessions).Archive)),

@@ -230,6 +230,10 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 		return u.println(entry{note: string(m)}.shown(u.style))
 	case textMsg:
 		return u.println(string(m))
+	case compactionMsg:
+		return m.use(u)
+	case fileMsg:
+		return m.use(u)
 	case editedMsg:
 		return m.use(u)
 	case tickMsg:

@@ -47,7 +47,8 @@ func init() {
 		{"diff", "", "show the file changes of the newest turn", (*ui).diff},
 		{"undo", "[POINT] [force]", "undo the file changes of the newest turn", (*ui).undo},
 		{"turns", "", "list the turns: fork at one, go back, undo its files (also Esc Esc)", openTurns},
-		{"compact", "[INSTRUCTIONS]", "replace old history by a summary", (*ui).compact},
+		{"compact", "[now] [TEXT]", "show what a summary would replace, and then replace it", (*ui).compact},
+		{"memory", "[N|user|add TEXT]", "list the instructions that the model gets, open one, or add a line", memory},
 		{"rename", "TITLE", "rename the session", (*ui).rename},
 		{"export", "[FILE]", "write the session to a file, as Markdown or, for .json, as JSON", export},
 		{"fork", "", "continue in a copy of the session", (*ui).fork},
@@ -185,9 +186,69 @@ func listTools(u *ui, _ string) tea.Cmd {
 	})
 }
 
-// compact replaces old history by a summary. what tells the model what the summary
-// must keep; it may be empty.
+// compact shows what a summary would replace, and puts the command that does it into the
+// prompt. what tells the model what the summary must keep; it may be empty.
 func (u *ui) compact(what string) tea.Cmd {
+	if rest, ok := strings.CutPrefix(what+" ", "now "); ok {
+		return compactNow(u, strings.TrimSpace(rest))
+	}
+	id := u.talk.session.ID
+	return func() tea.Msg {
+		var r protocol.CompactionPreviewResult
+		if err := u.session.Call(u.ctx, "session/compactPreview", protocol.SessionParams{SessionID: id}, &r); err != nil {
+			return saidMsg(err.Error())
+		}
+		if !r.Compacts {
+			return saidMsg("Nothing to compact.")
+		}
+		return compactionMsg{id, r, strings.TrimSpace("/compact now " + what)}
+	}
+}
+
+// compactionMsg is the preview of a compaction, and the command that carries it out.
+type compactionMsg struct {
+	session protocol.SessionID
+	preview protocol.CompactionPreviewResult
+	command string
+}
+
+// use shows the preview. The command waits in the prompt if that is empty.
+func (m compactionMsg) use(u *ui) tea.Cmd {
+	if m.session != u.talk.session.ID {
+		return nil
+	}
+	how := "Enter compacts, Ctrl-C cancels."
+	if u.in.Text() == "" {
+		u.in.Set(m.command)
+	} else {
+		how = m.command + " compacts."
+	}
+	return u.println(each(faint, termtext.Printable(compactionText(m.preview)+"\n"+how)))
+}
+
+// compactionText describes the preview of a compaction.
+func compactionText(r protocol.CompactionPreviewResult) string {
+	lines := []string{fmt.Sprintf("The history has about %d tokens. Afterwards it has about %d and a summary.", r.Tokens, r.After),
+		fmt.Sprintf("A summary replaces %d messages, about %d tokens:", r.Summarized.Messages, r.Summarized.Tokens)}
+	lines = append(lines, partLines(r.Summarized)...)
+	lines = append(lines, fmt.Sprintf("These %d messages stay word for word:", r.Kept.Messages))
+	return strings.Join(append(lines, partLines(r.Kept)...), "\n")
+}
+
+// partLines returns a line for each of the newest five inputs of a part.
+func partLines(p protocol.CompactionPart) (lines []string) {
+	shown := p.Inputs[max(0, len(p.Inputs)-5):]
+	if n := p.More + len(p.Inputs) - len(shown); n > 0 {
+		lines = append(lines, fmt.Sprintf("  %d earlier inputs", n))
+	}
+	for _, text := range shown {
+		lines = append(lines, "  › "+text)
+	}
+	return lines
+}
+
+// compactNow replaces old history by a summary.
+func compactNow(u *ui, what string) tea.Cmd {
 	r := new(protocol.SessionCompactResult)
 	p := protocol.SessionCompactParams{Mutation: key(), SessionID: u.talk.session.ID, Instructions: what}
 	return u.ask(&outgoing{method: "session/compact", params: p, result: r, done: func() tea.Msg {

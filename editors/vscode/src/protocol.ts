@@ -504,6 +504,30 @@ export interface CommandListResult {
   data: CommandInfo[];
 }
 
+/** CompactionPart is a part of the history. */
+export interface CompactionPart {
+  messages: number;
+  tokens: number;
+  /** the first lines of its inputs, at most 20, newest last */
+  inputs: string[];
+  /** number of inputs before these */
+  moreInputs?: number;
+}
+
+/** CompactionPreviewResult says what session/compact would do with the history that the model sees. All numbers of tokens are estimates. The plugin history answers; a plugin with a compactor of its own may do something else. */
+export interface CompactionPreviewResult {
+  /** false: there is nothing to summarize */
+  compacts: boolean;
+  /** what a summary replaces */
+  summarized: CompactionPart;
+  /** what stays word for word */
+  kept: CompactionPart;
+  /** of the history now */
+  tokens: number;
+  /** of what is kept, without the summary */
+  tokensAfter: number;
+}
+
 /** authorizes tool/complete for a pending call; only the tool that took it knows it */
 export type CompletionKey = string;
 
@@ -4274,6 +4298,8 @@ export interface Methods {
   "session/close": { params: SessionMutationParams; result: SeqResult };
   /** Compacts history: from then on the model sees a summary instead. */
   "session/compact": { params: SessionCompactParams; result: SessionCompactResult };
+  /** Says what session/compact would summarize and what it would keep. Nothing changes, and no model is called. */
+  "session/compactPreview": { params: SessionParams; result: CompactionPreviewResult };
   /** Changes settings. They apply from the next turn on. */
   "session/configure": { params: SessionConfigureParams; result: HeadResult };
   /** Deletes a session permanently. Stops a running turn first. */

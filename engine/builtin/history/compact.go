@@ -21,7 +21,7 @@ func compact(ctx context.Context, req *plugin.CompactRequest) ([]protocol.NodeBo
 		return nil, nil
 	}
 	old, recent := split(req.View.Messages(), req.View.Window)
-	if len(old) == 0 || len(old) == 1 && isSummary(&old[0]) {
+	if !compactable(old) {
 		return nil, nil
 	}
 	text, err := summarise(ctx, req, old)

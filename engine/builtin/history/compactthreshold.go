@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"lashd/engine/plugin"
+	"lashd/rpc/protocol"
 )
 
 // ID is the id of the plugin.
@@ -62,6 +63,7 @@ func (Factory) Build(ctx plugin.BuildContext) (plugin.Plugin, error) {
 	return plugin.Spec(func(r *plugin.Registrar) error {
 		if !o.Off {
 			r.Context().Compactor(priority, compact)
+			r.Operations().Query(protocol.OperationInfo{Name: protocol.CompactionQuery, Description: "Says what a compaction of the session would summarize and keep."}, query)
 		}
 		if at := o.compactAt(); !o.Off && at > 0 {
 			r.Turn().After(func(_ context.Context, sum *plugin.TurnSummary) ([]plugin.Directive, error) {

@@ -167,7 +167,9 @@ func TestImports(t *testing.T) {
 		"a missing file":                   {map[string]string{"AGENTS.md": "@gone.md text"}, []string{file("AGENTS.md", "@gone.md text")}, nil},
 	} {
 		t.Run("part13/7 imports: "+name, func(t *testing.T) {
-			f := &promptcontext.Factory{Readable: func(_ context.Context, _ protocol.SessionID, path string) bool { return !strings.Contains(path, "/deny/") }}
+			f := &promptcontext.Factory{Readable: func(_ context.Context, _ protocol.SessionID, path string) bool {
+				return !strings.Contains(path, "/deny/")
+			}}
 			d := begin(t, f, c.files)
 			for name, text := range secret {
 				d.put(t, name, text)
