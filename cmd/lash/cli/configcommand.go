@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
@@ -41,10 +43,22 @@ func (c configCommand) Run(ctx context.Context, e *daemon.Environment) error {
 		args = append(args, "--", c.File)
 	}
 	cmd := exec.CommandContext(ctx, lashd, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, console.Stdout, os.Stderr
+	var said bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, console.Stdout, &said
 	err = cmd.Run()
+	if said.Len() > 0 {
+		console.Stderr(strings.TrimSuffix(asLash(said.String()), "\n"))
+	}
 	if exited, ok := errors.AsType[*exec.ExitError](err); ok {
 		return console.Exit(exited.ExitCode(), nil)
 	}
 	return err
+}
+
+// asLash returns messages of lashd with the name of this program in front.
+func asLash(text string) string {
+	if rest, ok := strings.CutPrefix(text, "lashd: "); ok {
+		text = "lash: " + rest
+	}
+	return strings.ReplaceAll(text, "\nlashd: ", "\nlash: ")
 }

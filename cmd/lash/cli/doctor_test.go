@@ -259,7 +259,7 @@ func TestNewerSchemaIsNotTouched(t *testing.T) {
 func TestMissingConfig(t *testing.T) {
 	p := newPlace(t)
 	p.want(0, `"problems":[]`, "", "config", "--json")
-	p.want(console.ExitFailed, "", "none.toml: no such file", "config", "none.toml")
+	p.want(console.ExitFailed, "", "lash: open "+filepath.Join(p.home, "none.toml")+": no such file", "config", filepath.Join(p.home, "none.toml")) // part13/7
 }
 
 // TestModelChangeIsNotStale changes what the daemon applies without a restart.
