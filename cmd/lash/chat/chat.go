@@ -232,6 +232,8 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 		return u.println(string(m))
 	case compactionMsg:
 		return m.use(u)
+	case refusedMsg:
+		return m.use(u)
 	case fileMsg:
 		return m.use(u)
 	case editedMsg:
@@ -276,12 +278,16 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 	if u.reader == nil && !u.greeted {
 		u.paper.print(greeting(m.of.Session.Cwd, u.width))
 	}
+	first := !u.greeted
 	u.greeted = true
 	again := make([]tea.Cmd, 0, len(u.unsent))
 	for _, o := range u.unsent {
 		again = append(again, u.send(o))
 	}
 	out := u.talk.attached(m.of)
+	if first {
+		again = append(again, readTrust(u))
+	}
 	return tea.Batch(u.print(out), readEarlier(u, false), readPlan(u), tea.Batch(again...))
 }
 
@@ -293,9 +299,13 @@ func (u *ui) happened(m eventsMsg) tea.Cmd {
 		return u.open
 	}
 	var where tea.Cmd
+	var refused []tea.Cmd
 	for _, e := range m.events {
 		if e.Type == protocol.EventSessionRewound {
 			where = readWhere(u)
+		}
+		if e.Type == protocol.EventTaskCompleted && e.Task.Spec.Subagent != nil {
+			refused = append(refused, readRefused(u, e.Task.Spec.Subagent))
 		}
 		out := u.talk.apply(e)
 		if u.paper.cutOff(u.talk, e) {
@@ -304,7 +314,7 @@ func (u *ui) happened(m eventsMsg) tea.Cmd {
 		u.paper.writeAll(u.talk, u.own.without(out, u.unsent), u.style)
 	}
 	if m.err == nil {
-		return tea.Batch(u.listen(), where)
+		return tea.Batch(u.listen(), where, tea.Batch(refused...))
 	}
 	if u.connected = false; u.ctx.Err() != nil {
 		return tea.Quit

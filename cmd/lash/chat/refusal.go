@@ -124,3 +124,46 @@ func calledItem(p protocol.ToolCallParams, r *protocol.ToolCallResult) *protocol
 	}
 	return &protocol.Item{Kind: protocol.ItemToolCall, Status: status, Tool: p.Name, Args: p.Args, Output: &r.Output, DurationMs: r.DurationMs}
 }
+
+// refusedMsg is the newest call of a subagent to which the sandbox refused something.
+type refusedMsg struct {
+	session protocol.SessionID // of the chat
+	call    *refusedCall
+}
+
+// readRefused returns a command that looks for such a call in a subagent that has ended. Only calls of subagents that work in the directory
+// of the session are offered, because the chat repeats them there. The agent of this session reads the result.
+func readRefused(u *ui, child *protocol.TaskChild) tea.Cmd {
+	id, cwd := u.talk.session.ID, u.talk.session.Cwd
+	return func() tea.Msg {
+		var r protocol.SessionReadResult
+		err := u.session.Call(u.ctx, "session/read", protocol.SessionReadParams{SessionID: child.SessionID}, &r)
+		if err != nil || r.Session.Cwd != cwd { // the session may be deleted
+			return nil
+		}
+		if call := newestRefused(r.Data, child.TurnID); call != nil {
+			return refusedMsg{id, call}
+		}
+		return nil
+	}
+}
+
+// newestRefused returns the newest call of a turn that can run again; nil: none.
+func newestRefused(items []protocol.Item, turn protocol.TurnID) *refusedCall {
+	for _, item := range slices.Backward(items) {
+		if item.TurnID == turn && item.Output != nil {
+			if call := refusedIn(item.Output.Refusal, item.Tool); call != nil {
+				return call
+			}
+		}
+	}
+	return nil
+}
+
+// use offers the call, if the chat still shows the session.
+func (m refusedMsg) use(u *ui) tea.Cmd {
+	if m.session == u.talk.session.ID {
+		u.talk.refused = m.call
+	}
+	return nil
+}

@@ -102,3 +102,23 @@ func TestResultOfAnOwnCallIsShownOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestCallOfASubagentIsOffered(t *testing.T) {
+	refused := func(turn protocol.TurnID, command string) protocol.Item {
+		return protocol.Item{TurnID: turn, Tool: "shell", Kind: protocol.ItemToolCall, Output: &protocol.ToolOutput{Refusal: &protocol.SandboxRefusal{What: "x", Retry: []byte(`{"command":"` + command + `"}`)}}}
+	}
+	items := []protocol.Item{refused("trn_1", "old"), refused("trn_1", "new"), {TurnID: "trn_1", Kind: protocol.ItemAgentMessage}, refused("trn_2", "other")}
+	got := newestRefused(items, "trn_1")
+	if got == nil || got.command != "new" || got.tool != "shell" || newestRefused(items, "trn_3") != nil {
+		t.Fatalf("part13/7 the newest call is %+v", got)
+	}
+	u := &ui{talk: newTranscript(), width: 80}
+	u.talk.session.ID = "ses_1"
+	refusedMsg{"ses_2", got}.use(u)
+	if u.talk.refused != nil {
+		t.Error("part13/7 a call of another session is offered")
+	}
+	if (refusedMsg{"ses_1", got}).use(u); u.talk.refused != got {
+		t.Error("part13/7 the call is not offered")
+	}
+}
