@@ -36,7 +36,7 @@ Then write at most 100 lines:
 
 Write what you have seen, not what is usual. Leave out lists of all files, general advice, and what a tool enforces anyway. Plain sentences, short headings.
 
-If AGENTS.md exists, do not start anew. Read it, tell the user what you would change and why, and change only that: keep what is right, correct what is
+If AGENTS.md exists, keep it as the base. Read it, tell the user what you would change and why, and change only that: keep what is right, correct what is
 wrong, and add what is missing. lashd asks the user before it changes the file.
 
 At the end, tell the user in a few lines what the file says, and what you were not sure about.

@@ -9,7 +9,7 @@ import (
 // projectLayout is the name of the plugin with the files that a workspace has for other agents.
 const projectLayout = "project"
 
-// untrustedNote says what to do about such files that nobody approved.
+// untrustedNote tells the user how to approve such files.
 const untrustedNote = "This workspace has skills, commands, hooks, servers or permissions for agents, which do nothing until you approve them. To review them: lash plugin trust " + projectLayout
 
 // readTrust returns a command that shows untrustedNote if it applies. Without an answer it shows nothing.
@@ -24,7 +24,7 @@ func readTrust(u *ui) tea.Cmd {
 	}
 }
 
-// untrusted reports whether the workspace has files for other agents that nobody approved.
+// untrusted reports whether the workspace has files for other agents that need approval.
 func untrusted(all []protocol.PluginInfo) bool {
 	for i := range all {
 		if all[i].Name == projectLayout && all[i].Scope == protocol.ScopeWorkspace && all[i].Status == protocol.PluginUntrusted {
