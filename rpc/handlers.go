@@ -243,22 +243,14 @@ func (c *conn) query(ctx context.Context, id protocol.SessionID, name string, ar
 
 // instructionList lists the instructions of a session. A daemon with another plugin in place of the built-in one has no such query.
 func (c *conn) instructionList(ctx context.Context, p *protocol.SessionParams) (*protocol.InstructionListResult, error) {
-	return query[protocol.InstructionListResult](ctx, c, p.SessionID, protocol.InstructionsQuery)
+	r := &protocol.InstructionListResult{Data: []protocol.InstructionFile{}}
+	return r, c.query(ctx, p.SessionID, protocol.InstructionsQuery, nil, r)
 }
 
 // compactPreview asks the built-in compactor, which a session can switch off.
 func (c *conn) compactPreview(ctx context.Context, p *protocol.SessionParams) (*protocol.CompactionPreviewResult, error) {
-	return query[protocol.CompactionPreviewResult](ctx, c, p.SessionID, protocol.CompactionQuery)
-}
-
-// query calls a query of a built-in plugin.
-func query[R any](ctx context.Context, c *conn, id protocol.SessionID, name string) (*R, error) {
-	out, err := c.eng.Operations.Query(ctx, &protocol.OperationQueryParams{SessionID: id, Name: name})
-	if err != nil {
-		return nil, err
-	}
-	r := new(R)
-	return r, json.Unmarshal(out.Output, r)
+	r := &protocol.CompactionPreviewResult{}
+	return r, c.query(ctx, p.SessionID, protocol.CompactionQuery, nil, r)
 }
 
 // turnRun starts a turn in order of arrival and then waits for its end. An error while waiting is a
