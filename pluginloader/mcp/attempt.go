@@ -45,7 +45,7 @@ func (e *LoginError) Error() string { return "the login failed: " + e.Err.Error(
 func (e *LoginError) Unwrap() error { return e.Err }
 
 // Attempt is a login that a client carries out: it shows URL to a person, and passes on the address that the browser opens at the end.
-// Nobody but the daemon has what makes the code in that address useful (PKCE).
+// Only the daemon has the secret without which the code in that address is useless (PKCE).
 type Attempt struct {
 	ID       string
 	URL      string // for the browser
