@@ -231,7 +231,7 @@ func (s *services) DeleteSession(ctx context.Context, id protocol.SessionID) err
 // ceiling. A plugin cannot start a turn in its own session here, since that turn would wait for the
 // current one.
 func (s *services) StartTurn(ctx context.Context, q *plugin.TurnRequest) (protocol.TurnID, error) {
-	if err := q.Check(); err != nil {
+	if err := cmp.Or(q.Check(), param.CheckInputsOfPlugin(q.PluginInputs)); err != nil {
 		return "", err
 	}
 	if q.SessionID == s.session {

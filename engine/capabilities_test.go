@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"lashd/engine"
@@ -82,6 +84,11 @@ func TestCapabilities(t *testing.T) {
 		}
 		if _, err := host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_own", SessionID: id, Input: text("hi")}); !errors.Is(err, engine.ErrSessionInUse) {
 			t.Errorf("a turn in its own session: %v", err)
+		}
+		reads := protocol.PluginInputs{protocol.ServersID: json.RawMessage(`{"resources":[{"server":"s","uri":"u"}]}`)}
+		_, err := host.Lifecycle.StartTurn(t.Context(), &plugin.TurnRequest{TurnID: "trn_reads", SessionID: made.SessionID, Input: text("hi"), PluginInputs: reads})
+		if err == nil || !strings.Contains(err.Error(), "is for clients") {
+			t.Errorf("part13/6 a turn of a plugin that reads resources of a server: %v", err)
 		}
 		for range 2 {
 			if err := host.Lifecycle.CloseSession(t.Context(), made.SessionID); err != nil {

@@ -172,7 +172,7 @@ func (o *operation) call(ctx context.Context, s *plugin.Session) (*plugin.Operat
 	}
 	for i, q := range result.Queue {
 		in, err := o.eng.attachments().Prepare(ctx, o.params.SessionID, q.Input)
-		if err = cmp.Or(err, param.CheckPluginInputs(q.PluginInputs), s.CheckInputs(q.PluginInputs)); err != nil {
+		if err = cmp.Or(err, param.CheckInputsOfPlugin(q.PluginInputs), s.CheckInputs(q.PluginInputs)); err != nil {
 			return nil, o.failed(err)
 		}
 		result.Queue[i].Input, o.blobs = in.Parts, append(o.blobs, in.Blobs...)

@@ -53,6 +53,15 @@ func CheckPluginInputs(in protocol.PluginInputs) error {
 	return nil
 }
 
+// CheckInputsOfPlugin is CheckPluginInputs for the inputs of a turn that a plugin starts or queues. Only clients read resources and prompts of
+// MCP servers, because lashd does so for the person, without a question.
+func CheckInputsOfPlugin(in protocol.PluginInputs) error {
+	if _, ok := in[protocol.ServersID]; ok {
+		return Bad("/pluginInputs/"+protocol.ServersID, "is for clients; a plugin calls the tools of an MCP server instead")
+	}
+	return CheckPluginInputs(in)
+}
+
 // CheckAppend validates nodes that a client or a plugin appends to the history. Each has
 // either a message or a plugin body. lashd sets the plugin of a body and most of the origin
 // of a message, see CheckOrigin.

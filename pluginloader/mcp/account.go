@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -120,6 +121,16 @@ func (a *account) became(g *grants) *grants {
 	return g
 }
 
+// renewed sets the tokens that replace older ones, unless a logout has come between. It returns the tokens that count now.
+func (a *account) renewed(g *grants) *grants {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.now != nil {
+		a.now = g
+	}
+	return a.now
+}
+
 // alone runs f once for all callers that ask for the same at the same time. If ctx ends first, f goes on: the server may have used up a
 // refresh token, and only storing the new one saves the login.
 func (a *account) alone(ctx context.Context, what string, f func(context.Context) (*grants, error)) (*grants, error) {
@@ -203,7 +214,7 @@ func (a *account) replace(ctx context.Context, old *grants) (*grants, error) {
 		if err != nil {
 			return nil, err
 		}
-		return a.became(g), nil
+		return a.renewed(g), nil
 	}
 	key, err := a.store.Update(ctx, a.name, func(ctx context.Context, key provider.Secret) (provider.Secret, error) {
 		g := parseGrants(key)
@@ -219,10 +230,11 @@ func (a *account) replace(ctx context.Context, old *grants) (*grants, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.became(parseGrants(key)), nil
+	return a.renewed(parseGrants(key)), nil
 }
 
-// refresh asks the authorization server for new tokens. It fails with errEnded if the server refuses.
+// refresh asks the authorization server for new tokens. It fails with errEnded if the server says that the login has ended. Other failures,
+// such as those of a proxy, leave the login for another attempt.
 func (a *account) refresh(ctx context.Context, g *grants) (*grants, error) {
 	if g.Refresh == "" {
 		return nil, errEnded
@@ -230,7 +242,7 @@ func (a *account) refresh(ctx context.Context, g *grants) (*grants, error) {
 	config := oauth2.Config{ClientID: g.ClientID, ClientSecret: g.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: g.TokenURL, AuthStyle: g.AuthStyle}}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, a.client)
 	t, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: g.Refresh}).Token()
-	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && (refused.Response.StatusCode == http.StatusBadRequest || refused.Response.StatusCode == http.StatusUnauthorized) {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client"}, refused.ErrorCode) {
 		return nil, errEnded
 	}
 	if err != nil {

@@ -56,10 +56,11 @@ func (c *challenge) response() *http.Response {
 // errLogin rejects requests that need a token outside a call. The model reads it.
 var errLogin = errors.New("requires a login; run lash mcp login, or call its tool authorize")
 
-// newLogin returns the login of a server. The caller holds the pool's mu. It returns nil for a program, and for a server whose
-// configured headers already contain a token.
+// newLogin returns the login of a server. The caller holds the pool's mu. It returns nil for a program, for a server whose
+// configured headers already contain a token, and for one on another machine without TLS, where others could read the tokens.
 func newLogin(s *server) *login {
-	if s.end.URL == "" {
+	at, err := url.Parse(s.end.URL)
+	if s.end.URL == "" || err != nil || !trusted(at, s.end.URL) {
 		return nil
 	}
 	for name := range s.end.Headers {

@@ -93,7 +93,7 @@ func (s *ref) operations(ctx context.Context, call caller) []protocol.OperationI
 		s.Log.Warn("could not list the operations of a session", "session", s.id, "error", err)
 	}
 	return slices.DeleteFunc(list.Data, func(o protocol.OperationInfo) bool {
-		return o.Session == protocol.SessionForbidden || slices.Contains([]string{protocol.CommandsID, protocol.ServersID, protocol.ResourcesID, protocol.CompletionsID}, o.Name)
+		return o.Session == protocol.SessionForbidden || slices.Contains([]string{protocol.CommandsID, protocol.ServersID, protocol.ResourcesID, protocol.CompletionsID, protocol.InstructionsQuery, protocol.CompactionQuery}, o.Name)
 	})
 }
 

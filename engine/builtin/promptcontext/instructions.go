@@ -35,6 +35,9 @@ const userIntroduction = `The user wrote the following files for all projects. F
 // ruleIntroduction precedes the list of rules that the model reads by itself.
 const ruleIntroduction = `The workspace has rules for some kinds of tasks. Read the file of a rule before you work on such a task:`
 
+// maxListed is the most bytes of that list.
+const maxListed = 8 << 10
+
 // source is a file of instructions with the part of it that the model gets.
 type source struct {
 	protocol.InstructionFile
@@ -71,12 +74,16 @@ func limited(all []source, left int) []source {
 
 // projectText returns the part of the prompt about the files of the workspace.
 func projectText(all []source) string {
-	var parts []string
-	if shown := always(all); len(shown) > 0 {
-		parts = append(parts, introduction, sections(shown))
+	shown, list := always(all), listed(all)
+	if len(shown) == 0 && list == "" {
+		return ""
 	}
-	if list := listed(all); list != "" {
-		parts = append(parts, ruleIntroduction+"\n"+list)
+	parts := []string{introduction}
+	if len(shown) > 0 {
+		parts = append(parts, sections(shown))
+	}
+	if list != "" {
+		parts = append(parts, ruleIntroduction+"\n"+beginning(list, maxListed))
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -113,10 +120,13 @@ func sections(all []source) string {
 func (p project) name(path string) string {
 	rel, err := filepath.Rel(p.dirs[len(p.dirs)-1], path)
 	if err != nil {
-		return filepath.Base(path)
+		return plain(filepath.Base(path))
 	}
-	return filepath.ToSlash(rel)
+	return plain(filepath.ToSlash(rel))
 }
+
+// plain returns a name without the characters of a tag.
+func plain(name string) string { return strings.NewReplacer("<", "?", ">", "?").Replace(name) }
 
 // mark matches the tags around a file. They are broken up inside a file's text, so that no
 // file can pretend to end early.

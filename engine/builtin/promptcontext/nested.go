@@ -55,9 +55,15 @@ func added(messages []protocol.Message) map[string]int64 {
 	return all
 }
 
-// between returns the directories below the workspace that lead to a file, from the top.
+// foreign are directories with the work of others, whose instructions are not about this project.
+var foreign = []string{"node_modules", "vendor", ".git"}
+
+// between returns the directories below the workspace that lead to a file, from the top. It returns none for a file in the work of others.
 func between(cwd, path string) (dirs []string) {
 	for dir := filepath.Dir(path); dir != cwd && within(cwd, dir); dir = filepath.Dir(dir) {
+		if slices.Contains(foreign, filepath.Base(dir)) {
+			return nil
+		}
 		dirs = append(dirs, dir)
 	}
 	slices.Reverse(dirs)
