@@ -12,26 +12,38 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// SetBaseURL writes the address of a provider into config.toml; the rest of the file stays as it is. restore brings the old file back. It
-// fails and writes nothing if the file would then have errors or another address, which inline tables and dotted keys can cause.
-func SetBaseURL(home, name, url string) (restore func() error, err error) {
-	before, err := os.ReadFile(File(home))
-	missing := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !missing {
-		return nil, err
+// SetBaseURL writes the address of a provider into config.toml; the rest of the file stays as it is. It fails and writes nothing if
+// LoadWithBaseURL fails.
+func SetBaseURL(home, name, url string) error {
+	data, _, err := addressed(home, name, url)
+	if err != nil {
+		return err
 	}
-	after := WithBaseURL(before, name, url)
-	c, err := Parse(after)
+	return Write(home, data)
+}
+
+// LoadWithBaseURL returns what config.toml would say with another address of a provider. It fails if the file would then have errors or
+// another address, which inline tables and dotted keys can cause.
+func LoadWithBaseURL(home, name, url string) (Config, error) {
+	_, c, err := addressed(home, name, url)
+	return c, err
+}
+
+// addressed returns a config.toml with another address of a provider, and what it says.
+func addressed(home, name, url string) (data []byte, c Config, err error) {
+	before, err := os.ReadFile(File(home))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, c, err
+	}
+	data = WithBaseURL(before, name, url)
+	c, err = Parse(data)
 	if err == nil && c.Providers[name].BaseURL != url {
 		err = errors.New("the file sets it in another way")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot set base_url in [providers.%s] of %s: %w; set it there yourself", name, File(home), err)
+		return nil, c, fmt.Errorf("cannot set base_url in [providers.%s] of %s: %w; set it there yourself", name, File(home), err)
 	}
-	if missing {
-		return func() error { return os.Remove(File(home)) }, Write(home, after)
-	}
-	return func() error { return Write(home, before) }, Write(home, after)
+	return data, c, nil
 }
 
 // WithBaseURL returns a config.toml with another base_url in the table of a provider; all other bytes stay. A file without the table gets

@@ -28,29 +28,14 @@ type Key struct {
 }
 
 // SetKey tests a key with one call, stores it and puts it into the memory of the daemon, if this process is the daemon. It returns the key
-// without what surrounded it. A name that lashd does not know becomes a provider if it comes with an address. If SetKey fails, config.toml
-// keeps the address that it had.
+// without what surrounded it. A name that lashd does not know becomes a provider if it comes with an address. The address is written last, so
+// that an earlier key never goes there; if SetKey fails before, config.toml keeps the address that it had.
 func (s Setup) SetKey(ctx context.Context, k Key) (stored protocol.StoredKey, key provider.Secret, err error) {
-	restore := func() error { return nil }
-	if k.BaseURL != "" {
-		if restore, err = config.SetBaseURL(s.Home, k.Provider, k.BaseURL); err != nil {
-			return stored, key, err
-		}
-	}
-	if stored, key, err = s.setKey(ctx, k); err != nil {
-		return stored, key, errors.Join(err, restore())
-	}
-	stored.Restart = stored.Restart || k.BaseURL != ""
-	return stored, key, nil
-}
-
-// setKey is SetKey without the address.
-func (s Setup) setKey(ctx context.Context, k Key) (stored protocol.StoredKey, key provider.Secret, err error) {
-	c, from, err := s.open()
+	c, from, err := s.openFor(k)
 	if err != nil {
 		return stored, key, err
 	}
-	if err := cmp.Or(s.Unknown(k.Provider), loginOnly(k.Provider), NoKeyFor(c, k.Provider)); err != nil {
+	if err := cmp.Or(unknown(c, k.Provider), loginOnly(k.Provider), NoKeyFor(c, k.Provider), otherKeys(c, k)); err != nil {
 		return stored, key, err
 	}
 	if key, err = entered(c, k.Provider, k.Text.Reveal()); err != nil {
@@ -67,10 +52,33 @@ func (s Setup) setKey(ctx context.Context, k Key) (stored protocol.StoredKey, ke
 	if err != nil {
 		return stored, key, fmt.Errorf("the key was not stored: %w", err)
 	}
+	if k.BaseURL != "" {
+		if err := config.SetBaseURL(s.Home, k.Provider, k.BaseURL); err != nil {
+			return stored, key, fmt.Errorf("the key was stored, but not the address: %w", err)
+		}
+	}
 	stored = storedIn(place)
-	stored.Restart = s.remember(k.Provider, key) != nil
+	stored.Restart = s.remember(k.Provider, key) != nil || k.BaseURL != ""
 	stored.UsedFirst = setVariables(c, k.Provider)
 	return stored, key, nil
+}
+
+// openFor is open with the address of a key.
+func (s Setup) openFor(k Key) (config.Config, config.KeySources, error) {
+	c, from, err := s.open()
+	if err == nil && k.BaseURL != "" {
+		c, err = config.LoadWithBaseURL(s.Home, k.Provider, k.BaseURL)
+	}
+	return c, from, err
+}
+
+// otherKeys returns an error if a key of the environment, which counts before a stored one, would go to the address of k.
+func otherKeys(c config.Config, k Key) error {
+	set := setVariables(c, k.Provider)
+	if k.BaseURL == "" || len(set) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the key in %s would be sent to %s; unset the variable, or choose another name for the provider", set[0], k.BaseURL)
 }
 
 // loginOnly returns an error for a provider that takes a login in place of a key.

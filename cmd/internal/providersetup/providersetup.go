@@ -127,8 +127,16 @@ func variablesOf(c config.Config, name string) []string {
 // Unknown returns an error for a name that is no provider; nil if it is one.
 func (s Setup) Unknown(name string) error {
 	c, _, err := s.open()
-	if err != nil || c.Knows(name) {
+	if err != nil {
 		return err
+	}
+	return unknown(c, name)
+}
+
+// unknown is Unknown for a configuration.
+func unknown(c config.Config, name string) error {
+	if c.Knows(name) {
+		return nil
 	}
 	return fmt.Errorf("unknown provider %q%s; use one of %s, or add [providers.%s] to config.toml", name, config.DidYouMean(name, providers.Presets()), strings.Join(providers.Presets(), ", "), name)
 }

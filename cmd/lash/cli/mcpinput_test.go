@@ -70,7 +70,7 @@ func TestMCPPromptsAndResources(t *testing.T) {
 	history := func() string { return p.want(0, "", "", "call", "session/read", session+`}`).out }
 
 	t.Run("part13/6 a prompt is a slash command with arguments, which a server can add later", func(t *testing.T) {
-		if got := commands(); !slices.Equal(got, []string{"prompt mcp__library__review <file> [focus]"}) {
+		if got := commands(); !slices.Equal(got, []string{"command init [FOCUS]", "prompt mcp__library__review <file> [focus]"}) {
 			t.Errorf("the commands are %q", got)
 		}
 		r := asked[protocol.TurnReport](p, "turn/run", session+`,"input":[{"type":"text","text":"/mcp__library__review a.go speed"}],"command":{"name":"mcp__library__review","arguments":"'a b.go' focus=speed"}}`)
