@@ -132,6 +132,10 @@ func (d *Draft) Cancel(t protocol.Task, by, reason string) protocol.Task {
 		return t
 	}
 	a := d.begun[t.ID]
+	if a != nil && !task.Detached(&t.Spec) {
+		a.End(by, reason) // it begins after the commit, and then ends without working
+		return t
+	}
 	if a == nil {
 		a = d.of.host.At(t.ID)
 	}

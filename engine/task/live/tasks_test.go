@@ -192,7 +192,7 @@ func TestCancelTasks(t *testing.T) {
 			t.Error("a task of the change is not its task")
 		}
 		d.Cancel(begun, "me", "changed my mind")
-	}), "task/started d pending", "task/changed d running", "task/changed d cancelRequested", "d begins running true", "d is to end: me, changed my mind",
+	}), "task/started d pending", "task/changed d running", "task/changed d cancelRequested", "d is to end: me, changed my mind", "d begins running true",
 		"moved", "live a cancelRequested, c cancelRequested, d cancelRequested")
 	s = load(t)
 	s.is("while an observing attempt starts", s.change(func(d *live.Draft) {
