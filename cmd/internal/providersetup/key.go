@@ -63,13 +63,16 @@ func (s Setup) SetKey(ctx context.Context, k Key) (stored protocol.StoredKey, ke
 	return stored, key, nil
 }
 
-// openFor is open with the address of a key.
+// openFor is open with the address of a key, which may be what the configuration lacks.
 func (s Setup) openFor(k Key) (config.Config, config.KeySources, error) {
-	c, from, err := s.open()
-	if err == nil && k.BaseURL != "" {
-		c, err = config.LoadWithBaseURL(s.Home, k.Provider, k.BaseURL)
+	if k.BaseURL == "" {
+		return s.open()
 	}
-	return c, from, err
+	c, err := config.LoadWithBaseURL(s.Home, k.Provider, k.BaseURL)
+	if err != nil {
+		return c, config.KeySources{}, err
+	}
+	return c, s.sources(c), nil
 }
 
 // otherKeys returns an error if a key of the environment, which counts before a stored one, would go to the address of k.

@@ -30,9 +30,14 @@ func (s Setup) open() (config.Config, config.KeySources, error) {
 	if err != nil {
 		return c, config.KeySources{}, err
 	}
+	return c, s.sources(c), nil
+}
+
+// sources returns where keys come from, with the memory of the daemon if this process is it.
+func (s Setup) sources(c config.Config) config.KeySources {
 	from := config.OpenKeySources(s.Home, c, "")
 	from.Memory = cmp.Or(s.Memory, from.Memory)
-	return c, from, nil
+	return from
 }
 
 // Providers returns the presets and then the other providers of config.toml, by name. It does not look for local servers.
