@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/diagnosis"
@@ -281,6 +282,7 @@ func TestModelChangeIsNotStale(t *testing.T) {
 		stale(false)
 	})
 	t.Run("issue/21-4 another change needs a restart, also together with one of the model", func(t *testing.T) {
+		time.Sleep(20 * time.Millisecond) // file systems count time in steps of up to 10 ms
 		p.write("config.toml", "model = \"a\"\nserver_down_for = \"2s\"\n"+models)
 		stale(true)
 		p.want(0, "new sessions use b", "", "model", "use", "b")
