@@ -58,7 +58,7 @@ func (s Setup) SetKey(ctx context.Context, k Key) (stored protocol.StoredKey, ke
 		}
 	}
 	stored = storedIn(place)
-	stored.Restart = s.remember(k.Provider, key) != nil || k.BaseURL != ""
+	stored.Restart = k.BaseURL != "" || s.remember(k.Provider, key) != nil // a running daemon would send the key to the old address
 	stored.UsedFirst = setVariables(c, k.Provider)
 	return stored, key, nil
 }
