@@ -35,7 +35,13 @@ func (w *world) read(text string) int {
 
 func TestRunOnceOutside(t *testing.T) {
 	const command = "echo made-it > .vscode/made && cat .vscode/made"
-	w := confined(t, step(shell(command)), done, step(says("I see.")), step(says("Later.")))
+	w := confined(t)
+	w.model.Think(func(c fakemodel.Chat) fakemodel.Step { // the kill may cut off a request, which then comes again
+		if string(c.Messages[len(c.Messages)-1].Content) == "go" {
+			return step(shell(command))
+		}
+		return done
+	})
 	if err := os.Mkdir(filepath.Join(w.work, ".vscode"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +68,6 @@ func TestRunOnceOutside(t *testing.T) {
 	if again := ask[protocol.ToolCallResult](p, "tool/call", call); !again.Duplicate || again.CallID != ran.CallID {
 		t.Errorf("the repeated call returned %+v", again)
 	}
-	w.asked(3)
 	p.until("the model has answered", func(all []told) bool {
 		n := 0
 		for _, e := range all {
@@ -74,7 +79,7 @@ func TestRunOnceOutside(t *testing.T) {
 	})
 	p.turn(id, "more")
 	if n := w.read("A person ran this tool with"); n != 1 || w.read(`made-it\n`) != 1 {
-		t.Errorf("the model has read of the call %d times: %s", n, w.model.Requests()[3].Body)
+		t.Errorf("the model has read of the call %d times: %s", n, w.model.Requests()[len(w.model.Requests())-1].Body)
 	}
 }
 
