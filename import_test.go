@@ -120,6 +120,7 @@ var levels = map[string]int{
 	"lashd/rpc":                             7,
 	"lashd/rpc/internal/gen":                11,
 	"lashd/internal/termtext":               0,
+	"lashd/internal/mcpinput":               1,
 	"lashd/cmd/internal/providers":          7,
 	"lashd/engine/provider/knownmodels":     2,
 	"lashd/cmd/lash/markdown":               1,

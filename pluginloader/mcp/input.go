@@ -8,6 +8,7 @@ import (
 
 	"lashd/engine/authority"
 	"lashd/engine/plugin"
+	"lashd/internal/mcpinput"
 	"lashd/rpc/protocol"
 )
 
@@ -94,7 +95,7 @@ func (i *instance) prompts(context.Context, *plugin.OperationCall) (json.RawMess
 	for _, s := range i.sources {
 		for _, p := range s.Servers.Prompts() {
 			r.Data = append(r.Data, protocol.CommandInfo{
-				Name: p.Command, Kind: protocol.CommandPrompt, Description: p.Description, Hint: promptHint(p.Arguments), Plugin: s.Plugin,
+				Name: p.Command, Kind: protocol.CommandPrompt, Description: p.Description, Hint: mcpinput.Hint(p.Arguments), Plugin: s.Plugin,
 				Server: p.Server, Prompt: p.Name, Arguments: p.Arguments,
 			})
 		}
@@ -179,7 +180,7 @@ func (i *instance) prompt(ctx context.Context, v *plugin.View, call *protocol.Co
 			continue
 		}
 		p := list[n]
-		arguments, err := assign(p.Arguments, call.Arguments)
+		arguments, err := mcpinput.Assign(p.Arguments, call.Arguments)
 		if err != nil {
 			return plugin.Message{}, fmt.Errorf("run /%s: %w", call.Name, err)
 		}
