@@ -23,6 +23,9 @@ func (l *Loader) List(ctx context.Context, p *protocol.PluginListParams) (*proto
 		return nil, err
 	}
 	result := &protocol.PluginListResult{Data: builtin(l.config.Base), Roots: []protocol.PluginRoot{}}
+	if len(l.config.User) > 0 {
+		result.UserDir = l.config.User[0]
+	}
 	for _, e := range l.entries(s) {
 		info := e.public()
 		if info.Digest != "" { // it is in use and may replace a built-in plugin

@@ -71,6 +71,9 @@ func TestCondition(t *testing.T) {
 		if !strings.HasPrefix(sandbox, "on: ") || len(roots) != 1 || roots[0].Dir != w.user || roots[0].Watch == "" {
 			t.Errorf("sandbox %q, roots %+v", sandbox, roots)
 		}
+		if all := must(w.List(t.Context(), &protocol.PluginListParams{})).of(t); all.UserDir != w.user {
+			t.Errorf("plugins of the user belong into %q, want %q", all.UserDir, w.user)
+		}
 		if len(unhealthyPlugins) != 1 || unhealthyPlugins[0].Name != "bad" || unhealthyPlugins[0].Status != protocol.PluginFailed || len(unhealthyPlugins[0].Problems) == 0 {
 			t.Errorf("not as they should be: %+v", unhealthyPlugins)
 		}

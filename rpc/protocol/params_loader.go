@@ -97,6 +97,7 @@ type PluginListResult struct {
 	Generation int64        `json:"generation"` // of the running set of plugins
 	Data       []PluginInfo `json:"data"`
 	Roots      []PluginRoot `json:"roots"`
+	UserDir    string       `json:"userDir,omitempty"` // where plugins of the user belong, such as the plugin mcp of lash mcp add; it may not exist
 }
 
 // PluginParams names a plugin.

@@ -1875,6 +1875,8 @@ export interface PluginListResult {
   generation: number;
   data: PluginInfo[];
   roots: PluginRoot[];
+  /** where plugins of the user belong, such as the plugin mcp of lash mcp add; it may not exist */
+  userDir?: string;
 }
 
 /** PluginLogLine is a line that a plugin printed, or that lashd logged about it. */
