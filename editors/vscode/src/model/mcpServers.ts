@@ -1,12 +1,12 @@
 import type { PluginServer } from "../protocol";
 
 /** ServerAction is a button of an MCP server. */
-export type ServerAction = "log" | "restart" | "signIn" | "signOut" | "configure";
+export type ServerAction = "log" | "restart" | "signIn" | "signOut" | "configure" | "remove";
 
-/** actionsOf returns what a user can do with a server. file says whether the file that declares it is known. */
-export function actionsOf({ login }: PluginServer, file: boolean): ServerAction[] {
+/** actionsOf returns what a user can do with a server. file is the file that declares it, if it is known. */
+export function actionsOf({ login }: PluginServer, file?: { removable: boolean }): ServerAction[] {
   const account: ServerAction[] = login === "needed" ? ["signIn"] : login === "loggedIn" ? ["signOut"] : [];
-  return [...account, "log", "restart", ...(file ? (["configure"] as const) : [])];
+  return [...account, "log", "restart", ...(file ? (["configure"] as const) : []), ...(file?.removable ? (["remove"] as const) : [])];
 }
 
 /** stateText says in words how a server is. */
@@ -14,15 +14,40 @@ export function stateText({ state, login }: PluginServer): string {
   return login === "needed" ? "needs you to sign in" : login === "loggedIn" ? `${state}, signed in` : state;
 }
 
-/** withServer returns an .mcp.json with one more server: a URL, or a program with its arguments. It throws if the text has the server already. */
-export function withServer(text: string, name: string, line: string): string {
-  const file = (text.trim() === "" ? {} : JSON.parse(text)) as { mcpServers?: Record<string, unknown> };
+/** ServersFile is an .mcp.json. */
+interface ServersFile {
+  mcpServers?: Record<string, unknown>;
+}
+
+/** serversIn returns the names of the servers in an .mcp.json; none if the text cannot be read. */
+export function serversIn(text: string): string[] {
+  try {
+    return Object.keys((JSON.parse(text) as ServersFile).mcpServers ?? {});
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * withServer returns an .mcp.json with one more server: a URL, or a program with its arguments. place returns the path of the program. It
+ * throws if the text has the server already.
+ */
+export function withServer(text: string, name: string, line: string, place = (program: string) => program): string {
+  const file = (text.trim() === "" ? {} : JSON.parse(text)) as ServersFile;
   if (file.mcpServers?.[name] !== undefined) {
-    throw new Error(`.mcp.json has a server ${name} already`);
+    throw new Error(`There is a server ${name} already. Remove it first, or choose another name.`);
   }
   const [command = "", ...args] = wordsOf(line);
-  const server = /^https?:\/\//.test(command) ? { type: "http", url: command } : { command, ...(args.length > 0 && { args }) };
+  const server = /^https?:\/\//.test(command) ? { type: "http", url: command } : { command: place(command), ...(args.length > 0 && { args }) };
   return `${JSON.stringify({ ...file, mcpServers: { ...file.mcpServers, [name]: server } }, null, 2)}\n`;
+}
+
+/** withoutServer returns an .mcp.json without a server; undefined if nothing is left in it. */
+export function withoutServer(text: string, name: string): string | undefined {
+  const { mcpServers = {}, ...others } = JSON.parse(text) as ServersFile;
+  const servers = Object.entries(mcpServers).filter(([server]) => server !== name);
+  const left = servers.length + Object.keys(others).length > 0;
+  return left ? `${JSON.stringify({ ...others, mcpServers: Object.fromEntries(servers) }, null, 2)}\n` : undefined;
 }
 
 /** wordsOf splits a command line at spaces. Single and double quotes keep words together. */

@@ -1,14 +1,20 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "../daemon/daemon";
-import { actionsOf, nameProblem, stateText, withServer, type ServerAction } from "../model/mcpServers";
+import { actionsOf, nameProblem, stateText, type ServerAction } from "../model/mcpServers";
 import { counted } from "../model/sessions";
 import type { PluginInfo, PluginServer } from "../protocol";
+import { addToFile, removeFromFile, serverFile, userFile } from "./mcpFiles";
 import { signIn } from "./mcpSignIn";
 import { showTexts, type Texts } from "./textDocuments";
 
-type Item = vscode.QuickPickItem & { plugin?: string; server?: string; file?: string };
+type Item = vscode.QuickPickItem & { plugin?: string; server?: string; file?: string; add?: boolean };
+
+/** Levels says where servers can be added: for all sessions of the user, or in a folder. */
+interface Levels {
+  user?: string;
+  cwd?: string;
+}
 
 interface ActionButton extends vscode.QuickInputButton {
   action: ServerAction;
@@ -21,19 +27,20 @@ const buttons: Record<ServerAction, ActionButton> = {
   restart: { action: "restart", iconPath: new vscode.ThemeIcon("refresh"), tooltip: "Restart the plugin of the server" },
   signIn: { action: "signIn", iconPath: new vscode.ThemeIcon("sign-in"), tooltip: "Sign in" },
   signOut: { action: "signOut", iconPath: new vscode.ThemeIcon("sign-out"), tooltip: "Sign out" },
-  configure: { action: "configure", iconPath: new vscode.ThemeIcon("edit"), tooltip: "Change or remove it in its file" },
+  configure: { action: "configure", iconPath: new vscode.ThemeIcon("edit"), tooltip: "Open its file" },
+  remove: { action: "remove", iconPath: new vscode.ThemeIcon("trash"), tooltip: "Remove it" },
 };
 
 /** showServers lists the MCP servers of the plugins in a directory, with their states. Buttons act on a server; the last entry adds one. */
 export async function showServers(daemon: Daemon, texts: Texts, cwd: string | undefined): Promise<void> {
   const place = cwd === undefined ? {} : { cwd };
-  const pick = Object.assign(vscode.window.createQuickPick<Item>(), { title: "MCP servers", placeholder: "Choose a server to see its log", matchOnDescription: true });
+  const pick = Object.assign(vscode.window.createQuickPick<Item>(), { title: "MCP servers", matchOnDescription: true });
+  let levels: Levels = { cwd };
   const load = async () => {
-    const { data } = await daemon.call("plugin/list", place);
-    pick.items = [...data.flatMap(itemsOf), ...(cwd === undefined ? [] : [{ label: "$(add) Add a server to this folder\u2026" }])];
-    if (!pick.items.some(({ server }) => server)) {
-      pick.placeholder = "No plugin of this folder has an MCP server.";
-    }
+    const { data, userDir } = await daemon.call("plugin/list", place);
+    levels = { cwd, ...(userDir && { user: userFile(userDir) }) };
+    pick.items = [...data.flatMap(itemsOf), { label: "$(add) Add a server\u2026", add: true }];
+    pick.placeholder = pick.items.some(({ server }) => server) ? "Choose a server to see its log" : "There are no MCP servers yet.";
   };
   const act = async ({ plugin = "", server = "", file = "" }: Item, action: ServerAction) => {
     if (action !== "restart" && action !== "signOut") {
@@ -42,6 +49,8 @@ export async function showServers(daemon: Daemon, texts: Texts, cwd: string | un
     switch (action) {
       case "log":
         return showLog(daemon, texts, place, plugin);
+      case "remove":
+        return (await removeServer(levels, server, file)) ? showServers(daemon, texts, cwd) : undefined;
       case "configure":
         return void (await vscode.window.showTextDocument(vscode.Uri.file(file)));
       case "signIn":
@@ -61,19 +70,20 @@ export async function showServers(daemon: Daemon, texts: Texts, cwd: string | un
       return run(act(item, "log"));
     }
     pick.hide();
-    return item && cwd !== undefined ? run(addServer(cwd)) : undefined;
+    return item?.add ? run(addServer(levels).then((added) => (added ? showServers(daemon, texts, cwd) : undefined))) : undefined;
   });
+  const changes = daemon.onServerEvent((news) => news.type === "plugin/changed" && run(load()));
   pick.onDidTriggerItemButton(({ item, button }) => run(act(item, (button as ActionButton).action)));
-  pick.onDidHide(() => pick.dispose());
+  pick.onDidHide(() => (changes.dispose(), pick.dispose()));
   pick.show();
   await load();
 }
 
 function itemsOf({ name, dir, servers = [] }: PluginInfo): Item[] {
-  const file = dir === undefined ? undefined : [join(dir, ".mcp.json"), join(dir, "plugin.json")].find((path) => existsSync(path));
-  return servers.map((server) => ({
-    ...describe(server), plugin: name, server: server.name, file, buttons: actionsOf(server, file !== undefined).map((action) => buttons[action]),
-  }));
+  return servers.map((server) => {
+    const file = serverFile(dir, server.name);
+    return { ...describe(server), plugin: name, server: server.name, file: file?.file, buttons: actionsOf(server, file).map((action) => buttons[action]) };
+  });
 }
 
 async function showLog(daemon: Daemon, texts: Texts, place: { cwd?: string }, name: string) {
@@ -87,22 +97,50 @@ async function restartPlugin(daemon: Daemon, place: { cwd?: string }, name: stri
   await daemon.change("plugin/setEnabled", { ...place, name, enabled: true });
 }
 
-/** addServer asks for a server, adds it to the .mcp.json of a folder, and shows the file. lashd loads it after the user has approved it. */
-async function addServer(cwd: string) {
-  const name = await vscode.window.showInputBox({ title: "Add an MCP server: name", prompt: "Its tools are mcp__NAME__TOOL.", placeHolder: "docs", validateInput: nameProblem, ignoreFocusOut: true });
+/** addServer asks for a server and for whom, and adds it to a file. It reports whether to show the servers again. */
+async function addServer({ user, cwd }: Levels): Promise<boolean> {
+  const title = "Add an MCP server";
+  const name = await vscode.window.showInputBox({ title: `${title}: name`, prompt: "Its tools are mcp__NAME__TOOL.", placeHolder: "docs", validateInput: nameProblem, ignoreFocusOut: true });
   const line = name && (await vscode.window.showInputBox({
-    title: `Add an MCP server: ${name}`, prompt: "A program with its arguments, or the URL of an HTTP server. Put secrets into variables: ${NAME}.", placeHolder: "npx -y docs-server", ignoreFocusOut: true,
+    title: `${title}: ${name}`, prompt: "A program with its arguments, or the URL of an HTTP server. Put secrets into variables: ${NAME}.", placeHolder: "npx -y docs-server", ignoreFocusOut: true,
   }));
-  if (!name || !line?.trim()) {
-    return;
+  const choices: (vscode.QuickPickItem & { folder?: string })[] = [
+    ...(user === undefined ? [] : [{ label: "$(account) All of your sessions", detail: `Stored in ${user}, as lash mcp add does.` }]),
+    ...(cwd === undefined ? [] : [{ label: "$(root-folder) This folder", detail: "Stored in .mcp.json, which others of the project can use. lashd starts it after you have approved the file.", folder: cwd }]),
+  ];
+  const where = line?.trim() ? await vscode.window.showQuickPick(choices, { title: `${title}: which sessions can use ${name}?`, ignoreFocusOut: true }) : undefined;
+  if (!name || !line || !where) {
+    return false;
   }
+  if (where.folder !== undefined) {
+    await addToFolder(where.folder, name, line);
+    return false;
+  }
+  addToFile(user ?? "", name, line, cwd);
+  void vscode.window.showInformationMessage(`lashd: Added ${name}. Your sessions can use it from their next turn on.`);
+  return true;
+}
+
+/** addToFolder adds a server to the .mcp.json of a folder, and shows the file. */
+async function addToFolder(cwd: string, name: string, line: string) {
   const file = join(cwd, ".mcp.json");
-  writeFileSync(file, withServer(existsSync(file) ? readFileSync(file, "utf8") : "", name, line));
+  addToFile(file, name, line);
   await vscode.window.showTextDocument(vscode.Uri.file(file));
   const show = "Show Plugins";
   if ((await vscode.window.showInformationMessage(`lashd: ${name} is in .mcp.json. lashd starts it after you have approved the file in Plugins and Tools.`, show)) === show) {
     await vscode.commands.executeCommand("lashd.tools.focus");
   }
+}
+
+/** removeServer removes a server from its file if the user confirms it, and reports whether that happened. */
+async function removeServer({ user }: Levels, name: string, file: string): Promise<boolean> {
+  const remove = "Remove";
+  const confirmed = (await vscode.window.showWarningMessage(`Remove the MCP server ${name}?`, { modal: true, detail: `It is removed from ${file}.` }, remove)) === remove;
+  if (confirmed) {
+    removeFromFile(file, name, file === user);
+    void vscode.window.showInformationMessage(`lashd: Removed ${name}.`);
+  }
+  return confirmed;
 }
 
 /** describe shows a server: its name, its state and its error. */

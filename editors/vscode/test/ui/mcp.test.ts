@@ -36,12 +36,13 @@ describe("part13/vscode MCP servers", function () {
 
   it("adds a server to the folder, which starts after the user has approved it", async () => {
     await code.run("lashd: MCP Servers...");
-    await code.choose("Add a server to this folder");
+    await code.choose("Add a server");
     const input = code.page.locator(".quick-input-widget:visible input.input");
     for (const text of ["docs", url]) {
       await input.fill(text);
       await code.page.keyboard.press("Enter");
     }
+    await code.choose("This folder");
     await code.page.locator(".tab.active", { hasText: ".mcp.json" }).waitFor();
     assert.deepEqual(JSON.parse(readFileSync(join(code.work, ".mcp.json"), "utf8")), { mcpServers: { docs: { type: "http", url } } });
     await code.page.locator(".notification-toast", { hasText: "docs is in .mcp.json." }).waitFor();
@@ -78,7 +79,7 @@ describe("part13/vscode MCP servers", function () {
   it("opens the file of a server", async () => {
     await code.run("View: Close All Editors");
     await code.run("lashd: MCP Servers...");
-    await press("docs", "Change or remove it in its file");
+    await press("docs", "Open its file");
     await code.page.locator(".tab.active", { hasText: ".mcp.json" }).waitFor();
   });
 

@@ -129,7 +129,7 @@ describe("part/13 a real VS Code", function () {
 
   it("part/13 lists the MCP servers of the folder with their states", async () => {
     await code.run("lashd: MCP Servers...");
-    await until(async () => (await code.page.locator(".quick-input-widget:visible input.input").getAttribute("placeholder"))?.startsWith("No plugin of this folder has an MCP server.") === true);
+    await until(async () => (await code.page.locator(".quick-input-widget:visible input.input").getAttribute("placeholder"))?.startsWith("There are no MCP servers yet.") === true);
     await code.page.keyboard.press("Escape");
   });
 

@@ -30,6 +30,7 @@ export class Workbench {
   readonly dir = mkdtempSync(join(tmpdir(), "lashd-ui-"));
   readonly work = join(this.dir, "work");
   readonly home = join(this.dir, "home");
+  readonly config = join(this.dir, "config"); // XDG_CONFIG_HOME of the daemon
   private server?: ChildProcess;
   private browser?: Browser;
   private port = 0;
@@ -110,7 +111,7 @@ export class Workbench {
       "--disable-workspace-trust", "--disable-getting-started-override", "--ignore-last-opened", "--reconnection-grace-time", "3", ...more,
     );
     const dirs = (process.env.PATH ?? "").split(delimiter).filter((dir) => !existsSync(join(dir, "lashd")));
-    this.server = spawn(command, args, { stdio: "ignore", detached: true, env: { ...withoutKeys(), PATH: dirs.join(delimiter), LASHD_KEYRING: "off" } });
+    this.server = spawn(command, args, { stdio: "ignore", detached: true, env: { ...withoutKeys(), PATH: dirs.join(delimiter), LASHD_KEYRING: "off", XDG_CONFIG_HOME: this.config } });
     await this.answers();
     this.page = await this.newPage();
   }
@@ -141,9 +142,7 @@ export class Workbench {
   /** view shows the side bar of lashd. */
   async view(): Promise<void> {
     const title = this.page.locator(".part.sidebar .title-label", { hasText: /lashd/i });
-    if (!(await title.isVisible())) {
-      await this.page.locator('.activitybar .action-label[aria-label^="lashd"]').click();
-    }
+    await ((await title.isVisible()) ? undefined : this.page.locator('.activitybar .action-label[aria-label^="lashd"]').click());
     await title.waitFor();
   }
 
@@ -201,7 +200,7 @@ export class Workbench {
 
   /** call sends a request to the same daemon with lash call. */
   call<T>(method: string, params: unknown): T {
-    const made = spawnSync(join(dirname(need("LASHD")), "lash"), ["call", method, JSON.stringify(params)], { encoding: "utf8", env: { ...process.env, LASHD_HOME: this.home } });
+    const made = spawnSync(join(dirname(need("LASHD")), "lash"), ["call", method, JSON.stringify(params)], { encoding: "utf8", env: { ...process.env, LASHD_HOME: this.home, XDG_CONFIG_HOME: this.config } });
     if (made.status !== 0) {
       throw new Error(`${method}: ${made.stderr}`);
     }

@@ -1,14 +1,14 @@
 import { strict as assert } from "node:assert";
-import { actionsOf, nameProblem, stateText, withServer } from "../../src/model/mcpServers";
+import { actionsOf, nameProblem, serversIn, stateText, withoutServer, withServer } from "../../src/model/mcpServers";
 import type { PluginServer } from "../../src/protocol";
 
 const server: PluginServer = { name: "docs", transport: "http", state: "ready", tools: 2 };
 
 describe("part13/vscode an MCP server", () => {
   it("has the buttons that fit its login and its file", () => {
-    assert.deepEqual(actionsOf(server, false), ["log", "restart"]);
-    assert.deepEqual(actionsOf({ ...server, login: "needed" }, true), ["signIn", "log", "restart", "configure"]);
-    assert.deepEqual(actionsOf({ ...server, login: "loggedIn" }, false), ["signOut", "log", "restart"]);
+    assert.deepEqual(actionsOf(server), ["log", "restart"]);
+    assert.deepEqual(actionsOf({ ...server, login: "needed" }, { removable: false }), ["signIn", "log", "restart", "configure"]);
+    assert.deepEqual(actionsOf({ ...server, login: "loggedIn" }, { removable: true }), ["signOut", "log", "restart", "configure", "remove"]);
     assert.deepEqual([undefined, "needed", "loggedIn"].map((login) => stateText({ ...server, login: login as PluginServer["login"] })), ["ready", "needs you to sign in", "ready, signed in"]);
   });
 
@@ -19,6 +19,16 @@ describe("part13/vscode an MCP server", () => {
     assert.deepEqual(JSON.parse(two), { other: 1, mcpServers: { a: { command: "b" }, docs: { type: "http", url: "https://example.com/mcp" } } });
     assert.throws(() => withServer(one, "clock", "x"), /a server clock already/);
     assert.throws(() => withServer("{", "clock", "x"), SyntaxError);
+    assert.deepEqual(JSON.parse(withServer("", "tool", "./tool --fast", (program) => `/work/${program}`)), { mcpServers: { tool: { command: "/work/./tool", args: ["--fast"] } } });
+  });
+
+  it("is removed from a file, whose other servers and fields stay", () => {
+    const file = '{"other": 1, "mcpServers": {"a": {"command": "b"}, "docs": {"url": "c"}}}';
+    assert.deepEqual(serversIn(file), ["a", "docs"]);
+    assert.deepEqual(JSON.parse(withoutServer(file, "docs") ?? ""), { other: 1, mcpServers: { a: { command: "b" } } });
+    assert.equal(withoutServer('{"mcpServers": {"docs": {"url": "c"}}}', "docs"), undefined);
+    assert.deepEqual(JSON.parse(withoutServer('{"other": 1, "mcpServers": {"docs": {}}}', "docs") ?? ""), { other: 1, mcpServers: {} });
+    assert.deepEqual(serversIn("{"), []);
   });
 
   it("has a name that tools can have", () => {

@@ -1,0 +1,49 @@
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, isAbsolute, join } from "node:path";
+import { serversIn, withoutServer, withServer } from "../model/mcpServers";
+
+/** serverFile returns the file of a plugin that declares an MCP server, and whether the server can be removed from it; undefined if there is none. */
+export function serverFile(dir: string | undefined, server: string): { file: string; removable: boolean } | undefined {
+  const file = dir === undefined ? undefined : [join(dir, ".mcp.json"), join(dir, "plugin.json")].find((path) => existsSync(path));
+  return file === undefined ? undefined : { file, removable: file.endsWith(".mcp.json") && serversIn(readFileSync(file, "utf8")).includes(server) };
+}
+
+/** userFile returns the file of the user's own servers in the directory of their plugins, which is the plugin mcp of lash mcp add. */
+export function userFile(plugins: string): string {
+  return join(plugins, "mcp", ".mcp.json");
+}
+
+/** addToFile adds a server to a file, which it creates if necessary. The path of a program becomes absolute, because lashd starts it elsewhere. */
+export function addToFile(file: string, name: string, line: string, cwd = ""): void {
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  write(file, named(file, () => withServer(text, name, line, (program) => (/[\\/]/.test(program) && !isAbsolute(program) ? join(cwd, program) : program))));
+}
+
+/** removeFromFile removes a server from a file. A plugin that has nothing but its last server goes with it. */
+export function removeFromFile(file: string, name: string, whole: boolean): void {
+  const rest = named(file, () => withoutServer(readFileSync(file, "utf8"), name));
+  if (rest !== undefined || !whole) {
+    write(file, rest ?? `${JSON.stringify({ mcpServers: {} }, null, 2)}\n`);
+    return;
+  }
+  rmSync(file);
+  try {
+    rmdirSync(dirname(file));
+  } catch {
+    // the directory has other files
+  }
+}
+
+function named<T>(file: string, change: () => T): T {
+  try {
+    return change();
+  } catch (error) {
+    throw error instanceof SyntaxError ? new Error(`read ${file}: ${error.message}; correct the file`) : error;
+  }
+}
+
+/** write writes a file. Only the user can read a directory that it creates. */
+function write(file: string, text: string) {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  writeFileSync(file, text);
+}
