@@ -1,23 +1,35 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
+import { argumentAt, argumentSuggestions } from "../model/promptArguments";
 import { commandOf, commandSuggestions, operationArgs, ownCommand } from "../model/slashCommands";
 import type { CommandCall, SessionID } from "../protocol";
 import { attachmentOf, mentionSuggestions } from "./mentions";
 import type { FromWebview, Suggestion, ToWebview } from "./messages";
+import type { Resources } from "./resources";
 
 /** InputRequest is a request of the page about the text that the user types. */
-type InputRequest = FromWebview & { type: "suggest" | "mention" | "command" | "history" };
+type InputRequest = FromWebview & { type: "suggest" | "resources" | "mention" | "command" | "history" };
+
+/** Place is the chat in which the user types. */
+interface Place {
+  daemon: Daemon;
+  sessionId: SessionID;
+  cwd: string;
+  resources: Resources;
+  post: (message: ToWebview) => void;
+}
 
 /** The number of earlier inputs that the user can go back to. */
 const maxHistory = 100;
 
-/** handleInput answers a request about the input of a session in a directory. */
-export async function handleInput(request: InputRequest, daemon: Daemon, sessionId: SessionID, cwd: string, post: (message: ToWebview) => void): Promise<void> {
+/** handleInput answers a request about the input of a chat. */
+export async function handleInput(request: InputRequest, place: Place): Promise<void> {
+  const { daemon, sessionId, cwd, resources, post } = place;
   switch (request.type) {
-    case "suggest": {
-      const suggestions = request.mark === "@" ? await mentionSuggestions(request.word) : await commandsFor(request.word, daemon, sessionId);
-      return post({ type: "suggestions", id: request.id, suggestions });
-    }
+    case "suggest":
+      return suggest(request, place);
+    case "resources":
+      return post({ type: "resources", mentioned: await resources.mentioned(request.text) });
     case "mention":
       return post(await attachmentOf(request.mention));
     case "command":
@@ -27,6 +39,32 @@ export async function handleInput(request: InputRequest, daemon: Daemon, session
       return post({ type: "history", inputs: data.map(({ text }) => text).filter((text) => text !== "") });
     }
   }
+}
+
+/** suggest answers with suggestions for a word. The resources of MCP servers follow those of the editor, because a server can take long. */
+async function suggest({ id, mark, word }: InputRequest & { type: "suggest" }, { daemon, sessionId, resources, post }: Place) {
+  if (mark !== "@") {
+    return post({ type: "suggestions", id, suggestions: await (mark === "/" ? commandsFor(word, daemon, sessionId) : argumentsFor(word, daemon, sessionId)) });
+  }
+  const asked = resources.suggestions(word);
+  const suggestions = await mentionSuggestions(word);
+  post({ type: "suggestions", id, suggestions });
+  const more = await asked;
+  if (more.length > 0) {
+    post({ type: "suggestions", id, suggestions: [...suggestions, ...more] });
+  }
+}
+
+/** argumentsFor asks an MCP server for values of the argument of its prompt that the user types at the end of a line. */
+async function argumentsFor(line: string, daemon: Daemon, sessionId: SessionID): Promise<Suggestion[]> {
+  const [, name = "", text = ""] = /^(\S+)\s([^]*)$/.exec(line) ?? [];
+  const { server, prompt, arguments: all = [] } = (await daemon.call("command/list", { sessionId })).data.find((command) => command.name === name) ?? {};
+  const typed = argumentAt(text, all);
+  if (server === undefined || !typed) {
+    return [];
+  }
+  const { values } = await daemon.call("mcp/complete", { sessionId, server, prompt, argument: typed.argument.name, value: typed.value, arguments: typed.others });
+  return argumentSuggestions(text, typed, all, values);
 }
 
 async function commandsFor(word: string, daemon: Daemon, sessionId: SessionID): Promise<Suggestion[]> {

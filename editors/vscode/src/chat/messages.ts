@@ -1,6 +1,7 @@
 import type { Answer } from "../model/approvals";
 import type { ContextPart } from "../model/context";
 import type { Token } from "../model/languages";
+import type { Mention as ResourceMention } from "../model/resourceMentions";
 import type { SessionView } from "../model/session";
 import type { DecisionID, Digest, Event, InputID, Item, ItemID, SessionID, SessionReadResult, TurnID } from "../protocol";
 
@@ -55,6 +56,10 @@ export interface Suggestion {
   icon: string;
   /** replaces the word; absent: the word is removed */
   insert?: string;
+  /** the number of characters before the caret that it replaces; absent: the word with its mark */
+  replaces?: number;
+  /** the user goes on typing the word */
+  open?: boolean;
   mention?: Mention;
   /** name of a command that runs when the entry is chosen */
   command?: string;
@@ -90,11 +95,16 @@ export type ToWebview =
   | { type: "recent"; sessions: Recent[] }
   /** what can replace the word that the user types after @ or / */
   | { type: "suggestions"; id: number; suggestions: Suggestion[] }
+  /** the resources of MCP servers that the draft names */
+  | { type: "resources"; mentioned: ResourceMention[] }
   /** inputs that the user sent before, newest first */
   | { type: "history"; inputs: string[] }
   | { type: "draft"; text: string }
   | { type: "sent"; ok: boolean }
   | { type: "failed"; message: string };
+
+/** Mark says what a typed word can be: something to attach, a command, or an argument of a prompt. */
+export type Mark = "@" | "/" | "argument";
 
 /** WhenBusy selects whether an input is queued or steers the running turn. */
 export type WhenBusy = "queue" | "steer";
@@ -120,8 +130,10 @@ export type FromWebview =
   | { type: "highlight"; id: number; language: string; code: string }
   /** open the chat of another session */
   | { type: "show"; sessionId: SessionID }
-  /** a word that begins with @ or / was typed; word is without that character */
-  | { type: "suggest"; id: number; mark: "@" | "/"; word: string }
+  /** a word that begins with @ or / was typed; word is without that character. After the name of a prompt, word is the whole line after / */
+  | { type: "suggest"; id: number; mark: Mark; word: string }
+  /** the draft has words that can name resources of MCP servers */
+  | { type: "resources"; text: string }
   /** attach what a suggestion stands for */
   | { type: "mention"; mention: Mention }
   /** call a command that a suggestion stands for */

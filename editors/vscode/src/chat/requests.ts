@@ -7,6 +7,7 @@ import { showChange, showChanges } from "./changes";
 import { handleContents } from "./contents";
 import { handleInput, takeCommand } from "./input";
 import { openLink } from "./links";
+import { Resources } from "./resources";
 import type { FromWebview, ToWebview } from "./messages";
 import type { Context } from "./panel";
 import { rewind, rewindMessage } from "./rewind";
@@ -18,7 +19,11 @@ type Of<T extends Request["type"]> = Request & { type: T };
 
 /** Requests handles the requests of the page of one session. */
 export class Requests {
-  constructor(private readonly context: Context, private readonly followed: FollowedSession, private readonly post: (message: ToWebview) => void) {}
+  private readonly resources: Resources;
+
+  constructor(private readonly context: Context, private readonly followed: FollowedSession, private readonly post: (message: ToWebview) => void) {
+    this.resources = new Resources(context.daemon, followed.id, context.log);
+  }
 
   /** handle does what a request asks for. Its errors are for the user. */
   async handle(message: Request): Promise<unknown> {
@@ -46,10 +51,11 @@ export class Requests {
       case "context":
         return handleContents(message, daemon, sessionId, this.post);
       case "suggest":
+      case "resources":
       case "mention":
       case "command":
       case "history":
-        return handleInput(message, daemon, sessionId, this.cwd, this.post);
+        return handleInput(message, { daemon, sessionId, cwd: this.cwd, resources: this.resources, post: this.post });
       case "highlight":
         return this.post({ type: "highlighted", id: message.id, lines: this.context.highlighter.tokens(message.language, message.code) });
       case "show":
@@ -90,7 +96,9 @@ export class Requests {
     try {
       const { ran, command } = await takeCommand(daemon, sessionId, text);
       if (!ran) {
-        await daemon.change("turn/start", { sessionId, input: toInput(text, attached), whenBusy, ...(command && { command }) });
+        const resources = (await this.resources.mentioned(text)).map(({ server, uri }) => ({ server, uri }));
+        const named = resources.length > 0 ? { resources, whenBusy: "queue" as const } : {}; // a running turn reads no resources
+        await daemon.change("turn/start", { sessionId, input: toInput(text, attached), whenBusy, ...(command && { command }), ...named });
       }
       this.post({ type: "sent", ok: true });
       await (ran ? undefined : this.setTitle(text));

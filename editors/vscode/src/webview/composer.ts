@@ -2,10 +2,12 @@ import type { Attached, Contents, FromWebview, Options, Suggestion } from "../ch
 import { driverText } from "../model/drivers";
 import { effortText } from "../model/models";
 import { modeText } from "../model/modes";
+import type { Mention } from "../model/resourceMentions";
 import type { Config, Digest, ModelSpec } from "../protocol";
 import { Attachments } from "./attachments";
 import { button, h, iconButton } from "./dom";
 import { PromptHistory } from "./promptHistory";
+import { ResourceChips } from "./resourceChips";
 import { Suggestions, type Word } from "./suggestions";
 
 /** Draft is the unsent input. */
@@ -29,6 +31,7 @@ export class Composer {
   private readonly mode = button("", () => this.post({ type: "run", command: "chooseMode" }), { class: "setting", title: "Choose the approval mode and the sandbox from the next turn on" });
   private readonly driver = h("span", { class: "driver", title: "The way in which the session works with its model. A session keeps it." });
   private readonly files: Attachments;
+  private readonly resources: ResourceChips;
   private options: Options = { sendOnEnter: true, showReasoning: false };
   private spec: ModelSpec = { provider: "", id: "" };
   private running = false;
@@ -38,6 +41,7 @@ export class Composer {
   /** meter is shown beside the settings; failed shows an error. */
   constructor(place: HTMLElement, meter: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly save: (draft: Draft) => void, failed: (message: string) => void) {
     this.files = new Attachments(post, () => this.changed(), failed);
+    this.resources = new ResourceChips(post, (word) => this.removeWord(word));
     this.field.rows = 3;
     this.field.placeholder = "Ask lashd to do something. @ attaches, / runs a command.";
     this.field.addEventListener("input", () => (this.suggestions.update(), this.changed()));
@@ -134,11 +138,24 @@ export class Composer {
     this.history.show(inputs);
   }
 
+  /** showResources receives the resources of MCP servers that the text mentions. */
+  showResources(mentioned: Mention[]): void {
+    this.resources.show(mentioned);
+    this.changed();
+  }
+
+  private removeWord(word: string) {
+    this.field.value = this.field.value.replace(word, "").replace(/ {2,}/g, " ").trimStart();
+    this.changed();
+    this.field.focus();
+  }
+
   /** replace puts a suggestion in the place of a word. A command runs with the rest of the text. */
-  private replace({ insert, mention, command }: Suggestion, { start, text }: Word) {
+  private replace({ insert, open, replaces, mention, command }: Suggestion, word: Word) {
     const { value } = this.field;
-    const end = start + 1 + text.length;
-    const put = insert === undefined ? "" : `${insert} `;
+    const { end } = word;
+    const start = replaces === undefined ? word.start : end - replaces;
+    const put = insert === undefined ? "" : `${insert}${open ? "" : " "}`;
     this.field.value = value.slice(0, start) + put + value.slice(end).replace(/^\s/, put === "" ? "" : "$&");
     this.field.setSelectionRange(start + put.length, start + put.length);
     if (mention) {
@@ -148,6 +165,7 @@ export class Composer {
       this.post({ type: "command", name: command, text: this.field.value.trim() });
       this.field.value = "";
     }
+    this.suggestions.update();
     this.changed();
   }
 
@@ -212,7 +230,8 @@ export class Composer {
     this.steer.hidden = this.stop.hidden = !running;
     this.steer.disabled = blocked;
     this.stop.disabled = !connected;
-    this.chips.replaceChildren(...this.files.chips());
+    this.resources.update(this.field.value);
+    this.chips.replaceChildren(...this.files.chips(), ...this.resources.chips());
     const problem = this.files.problem(this.spec);
     if (problem !== this.problem.textContent) {
       this.problem.textContent = problem;

@@ -91,6 +91,9 @@ function receive(message: ToWebview) {
     case "suggestions":
       composer.suggest(message.id, message.suggestions);
       return;
+    case "resources":
+      composer.showResources(message.mentioned);
+      return;
     case "history":
       composer.showHistory(message.inputs);
       return;

@@ -1,22 +1,27 @@
-import type { FromWebview, Suggestion } from "../chat/messages";
+import type { FromWebview, Mark, Suggestion } from "../chat/messages";
 import { h } from "./dom";
 import { icon } from "./icons";
 
 /** Word is the word before the caret that asks for suggestions. */
 export interface Word {
-  mark: "@" | "/";
+  mark: Mark;
+  /** without the mark; of an argument the whole line after the slash */
   text: string;
-  /** index of the mark */
+  /** the part of the field that a suggestion replaces */
   start: number;
+  end: number;
 }
 
-/** wordAt returns the word that ends at the caret, if it begins with @, or with / at the start of the text. */
+/** wordAt returns the word that ends at the caret, if it begins with @, or with / at the start of the text, or is after the name of a prompt of an MCP server. */
 export function wordAt(text: string, caret: number): Word | undefined {
   const before = text.slice(0, caret);
-  const command = /^\/(\S*)$/.exec(before);
-  const mention = /(?:^|\s)@([^\s@]*)$/.exec(before);
-  const found = command ?? mention;
-  return found ? { mark: command ? "/" : "@", text: found[1] ?? "", start: caret - (found[1] ?? "").length - 1 } : undefined;
+  const word = (mark: Mark, typed: string): Word => ({ mark, text: typed, start: caret - typed.length - 1, end: caret });
+  const [command, mention] = [/^\/(\S*)$/.exec(before)?.[1], /(?:^|\s)@([^\s@]*)$/.exec(before)?.[1]];
+  if (command !== undefined || mention !== undefined) {
+    return command !== undefined ? word("/", command) : word("@", mention ?? "");
+  }
+  const prompt = /^\/(mcp__\S+\s[^\n]*)$/.exec(before)?.[1];
+  return prompt === undefined ? undefined : word("argument", prompt);
 }
 
 /** Suggestions is the list above the input that completes a word. The field keeps the focus. */
@@ -24,6 +29,7 @@ export class Suggestions {
   readonly element = h("ul", { class: "suggestions", role: "listbox", label: "Suggestions" });
   private entries: Suggestion[] = [];
   private at = 0;
+  private moved = false; // the user has chosen an entry with the arrow keys
   private word?: Word;
   private id = 0;
 
@@ -44,15 +50,16 @@ export class Suggestions {
       this.close();
     } else if (word.text !== this.word?.text || word.mark !== this.word.mark || word.start !== this.word.start) {
       this.word = word;
+      this.moved = false;
       this.post({ type: "suggest", id: ++this.id, mark: word.mark, word: word.text });
     }
   }
 
-  /** show shows the answer to the newest request. */
+  /** show shows an answer to the newest request. A later answer to it has more entries; the chosen one stays. */
   show(id: number, entries: Suggestion[]): void {
     if (id === this.id && this.word) {
       this.entries = entries;
-      this.at = 0;
+      this.at = this.moved ? this.at : 0;
       this.draw();
     }
   }
@@ -65,7 +72,11 @@ export class Suggestions {
     }
     if (step) {
       this.at = (this.at + step + this.entries.length) % this.entries.length;
+      this.moved = true;
       this.draw();
+    } else if (key === "Enter" && this.untyped) {
+      this.close(); // the input may be complete without another argument
+      return false;
     } else if (key === "Enter" || key === "Tab") {
       this.pick(this.at);
     } else if (key === "Escape") {
@@ -74,6 +85,11 @@ export class Suggestions {
       return false;
     }
     return true;
+  }
+
+  /** untyped reports whether nothing of an argument is typed or chosen. */
+  private get untyped(): boolean {
+    return this.word?.mark === "argument" && /\s$/.test(this.word.text) && !this.moved;
   }
 
   private pick(at: number) {

@@ -13,7 +13,7 @@ const shortcuts = [
   ["Enter", "send; while a turn runs, add to the queue"],
   ["Ctrl+Enter", "steer the running turn"],
   ["Escape", "stop the turn"],
-  ["@", "attach files, symbols, problems or terminal output"],
+  ["@", "attach files, symbols, problems, terminal output or resources of MCP servers"],
   ["/", "commands and skills"],
   ["\u2191", "earlier inputs, in an empty field"],
 ] as const;

@@ -1,10 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** McpServer is an MCP server on this machine with one tool. It requires a login, and is the authorization server for it as well. */
+const values: Record<string, string[]> = { file: ["src/one.txt", "src/two.txt"], focus: ["names", "error handling"], title: ["emma", "persuasion"] };
+
+/** McpServer is an MCP server on this machine with a tool, resources and a prompt. If it requires a login, it is the authorization server for it as well. */
 export class McpServer {
   /** requests with a token of a login */
   authorized = 0;
+
+  constructor(private readonly login = true) {}
+
   private readonly server: Server = createServer((request, response) => void this.answer(request, response));
 
   /** start listens, and returns the URL of the MCP server. */
@@ -46,7 +51,7 @@ export class McpServer {
     if (url.pathname === "/token") {
       return json({ access_token: "token-of-mcp", refresh_token: "refresh-of-mcp", token_type: "Bearer", expires_in: 3600 });
     }
-    if (request.headers.authorization !== "Bearer token-of-mcp") {
+    if (this.login && request.headers.authorization !== "Bearer token-of-mcp") {
       return response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${this.origin}/.well-known/oauth-protected-resource"` }).end();
     }
     this.authorized++;
@@ -54,16 +59,30 @@ export class McpServer {
   }
 
   private speak(request: IncomingMessage, body: string, response: ServerResponse, json: (value: object) => unknown) {
-    const { id, method, params } = (request.method === "POST" ? JSON.parse(body) : {}) as { id?: number; method?: string; params?: { protocolVersion: string } };
+    const { id, method, params } = (request.method === "POST" ? JSON.parse(body) : {}) as { id?: number; method?: string; params?: Params };
     if (id === undefined) {
       return response.writeHead(request.method === "POST" ? 202 : 405).end();
     }
+    const { name = "", value = "" } = params?.argument ?? {};
     const results: Record<string, object> = {
-      initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "docs-server", version: "1" } },
+      initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} }, serverInfo: { name: "docs-server", version: "1" } },
       "tools/list": { tools: [{ name: "look", description: "Looks.", inputSchema: { type: "object" } }] },
+      "resources/list": { resources: [{ uri: "doc://guide", name: "guide", title: "The guide", description: "How the project is built" }, { uri: "doc://changes", name: "changes", title: "Changes" }] },
+      "resources/templates/list": { resourceTemplates: [{ uriTemplate: "doc://books/{title}", name: "book", title: "A book" }] },
+      "resources/read": { contents: [{ uri: params?.uri, mimeType: "text/plain", text: `contents of ${params?.uri}` }] },
+      "prompts/list": { prompts: [{ name: "review", description: "Review a file", arguments: [{ name: "file", required: true }, { name: "focus", description: "what to look at" }] }] },
+      "prompts/get": { messages: [{ role: "user", content: { type: "text", text: `Review ${JSON.stringify(params?.arguments)}` } }] },
+      "completion/complete": { completion: { values: (values[name] ?? []).filter((one) => one.startsWith(value)) } },
     };
     return json({ jsonrpc: "2.0", id, result: results[method ?? ""] ?? {} });
   }
+}
+
+interface Params {
+  protocolVersion?: string;
+  uri?: string;
+  arguments?: object;
+  argument?: { name: string; value: string };
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {
