@@ -2,9 +2,17 @@ package promptcontext
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"lashd/internal/glob"
+)
+
+// Limits of the front matter of a rule. Further patterns are left out, and so are longer ones.
+const (
+	maxPatterns    = 32
+	maxPattern     = 256     // bytes
+	maxDescription = 1 << 10 // bytes; the rest is cut
 )
 
 // ruleDir is a directory in which another agent keeps one rule a file.
@@ -63,13 +71,19 @@ func (r *rule) read(head string) (declared bool) {
 		case "alwaysApply":
 			r.always = value == "true"
 		case "description":
-			r.description = value
+			r.description = beginning(value, maxDescription)
 		case "globs", "applyTo", "paths":
-			r.globs = append(r.globs, patterns(value)...)
+			r.globs = bounded(append(r.globs, patterns(value)...))
 			declared = true
 		}
 	}
 	return declared
+}
+
+// bounded returns the patterns that are within the limits.
+func bounded(all []string) []string {
+	all = slices.DeleteFunc(all, func(p string) bool { return len(p) > maxPattern })
+	return all[:min(len(all), maxPatterns)]
 }
 
 // patterns splits a list of patterns at commas outside of braces.
@@ -106,13 +120,18 @@ func frontMatter(text string) (head, body string, ok bool) {
 	return head, strings.TrimLeft(body, "-"), true
 }
 
-// matches reports whether a path, relative to the directory of the rule, is one that the rule
-// is about.
-func (r *rule) matches(name string) bool {
-	for _, pattern := range r.globs {
-		if g, err := glob.Compile(pattern); err == nil && g.Match(path.Clean(name)) {
-			return true
+// compiled returns the patterns of a rule. A pattern with a mistake matches nothing.
+func compiled(patterns []string) (all []glob.Glob) {
+	for _, p := range patterns {
+		if g, err := glob.Compile(p); err == nil {
+			all = append(all, g)
 		}
 	}
-	return false
+	return all
+}
+
+// matches reports whether a path, relative to the directory of a rule, is one that the rule
+// is about.
+func matches(globs []glob.Glob, name string) bool {
+	return slices.ContainsFunc(globs, func(g glob.Glob) bool { return g.Match(path.Clean(name)) })
 }

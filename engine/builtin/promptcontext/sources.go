@@ -19,6 +19,7 @@ type collector struct {
 	home  string // where ~ in an import of the user leads
 	seen  map[string]bool
 	count int // imports
+	tried int // imports, with those that lead to nothing
 	all   []source
 }
 
@@ -73,10 +74,13 @@ func (l *looker) nested(ctx context.Context, at project, paths []string, has map
 
 // about reports whether a rule is about one of the files.
 func (s *source) about(files []string) bool {
-	r := rule{globs: s.Patterns}
-	return s.Use == protocol.InstructionMatches && slices.ContainsFunc(files, func(path string) bool {
+	if s.Use != protocol.InstructionMatches {
+		return false
+	}
+	globs := compiled(s.Patterns)
+	return slices.ContainsFunc(files, func(path string) bool {
 		rel, err := filepath.Rel(s.dir, path)
-		return err == nil && within(s.dir, path) && r.matches(filepath.ToSlash(rel))
+		return err == nil && within(s.dir, path) && matches(globs, filepath.ToSlash(rel))
 	})
 }
 
@@ -92,7 +96,7 @@ func (l *looker) inWorkspace(paths []string) (files []string) {
 
 // directory adds the files of a directory: its instructions, then its rules.
 func (c *collector) directory(dir string) {
-	if c.seen[dir] {
+	if c.seen[dir] || len(c.all) >= maxSources {
 		return
 	}
 	c.seen[dir] = true
@@ -120,13 +124,20 @@ func (c *collector) file(dir, name string) bool {
 	return true
 }
 
-// maxRules is the number of rules that are read of a directory.
-const maxRules = 64
+// Limits of what one prompt, or one addition to the conversation, reads.
+const (
+	maxRules   = 64  // of a directory, the first by name
+	maxSources = 256 // files of all directories; the rest is left out
+	maxTried   = 256 // imports, also of files that do not exist
+)
 
 // rules adds the rules of a directory, by name.
 func (c *collector) rules(dir string, d ruleDir) {
 	in := filepath.Join(dir, filepath.FromSlash(d.path))
 	for _, name := range ruleNames(in, d.suffix) {
+		if len(c.all) >= maxSources {
+			return
+		}
 		f, err := c.l.files.read(in, name)
 		if err != nil || !usable(f) {
 			continue
@@ -150,7 +161,7 @@ func (c *collector) rules(dir string, d ruleDir) {
 	}
 }
 
-// ruleNames returns the names of the rules of a directory, sorted.
+// ruleNames returns the first names of the rules of a directory, sorted.
 func ruleNames(dir, suffix string) (all []string) {
 	at, err := pathresolve.OpenReal(dir)
 	if err != nil {
@@ -158,15 +169,23 @@ func ruleNames(dir, suffix string) (all []string) {
 	}
 	defer at.Close()
 	for e, err := range at.Entries() {
-		if err != nil || len(all) == maxRules {
+		if err != nil {
 			break
 		}
 		if strings.HasSuffix(e.Name(), suffix) {
 			all = append(all, e.Name())
 		}
+		if len(all) == 2*maxRules { // a directory can have more names than fit into memory
+			all = firstRules(all)
+		}
 	}
+	return firstRules(all)
+}
+
+// firstRules returns the first names, sorted.
+func firstRules(all []string) []string {
 	slices.Sort(all)
-	return all
+	return all[:min(len(all), maxRules)]
 }
 
 // usable reports whether a file is text and not empty.
@@ -208,8 +227,11 @@ func (c *collector) name(s *source) string {
 // imported adds an imported file, if it is below root without leaving it by a link, and the
 // session may read it without a question.
 func (c *collector) imported(by *source, path, root string, depth int) {
+	if c.tried++; c.count == maxImports || c.tried > maxTried {
+		return
+	}
 	at := resolved(path)
-	if c.count == maxImports || !within(root, at) || c.seen[at] {
+	if !within(root, at) || c.seen[at] {
 		return
 	}
 	if by.Origin == protocol.InstructionWorkspace && !c.l.readable(c.ctx, at) {

@@ -3,6 +3,7 @@ package promptcontext_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -279,5 +280,53 @@ func TestDescribedRulesAlone(t *testing.T) {
 	order(t, system, "They are not instructions of the user", `- ".cursor/rules/a.mdc": d`)
 	if n := strings.Count(system, "dddd") * 4; n > 9000 {
 		t.Errorf("part13/7 the descriptions of rules have over %d bytes", n)
+	}
+}
+
+func TestLimitsOfRules(t *testing.T) {
+	files := map[string]string{"AGENTS.md": "top"}
+	for i := range 70 {
+		files[fmt.Sprintf(".cursor/rules/%02d.mdc", 69-i)] = fmt.Sprintf("---\ndescription: %s\n---\ntext", strings.Repeat("d", 2000))
+	}
+	d := begin(t, new(promptcontext.Factory), files)
+	all := d.files(t)[1:]
+	for i, f := range all {
+		if want := fmt.Sprintf(".cursor/rules/%02d.mdc", i); f.Name != want || len(f.Description) != 1024 {
+			t.Errorf("part13/7 rule %d is %s, with %d bytes of description; want the first 64 by name, such as %s, and 1024 bytes", i, f.Name, len(f.Description), want)
+		}
+	}
+	if len(all) != 64 {
+		t.Errorf("part13/7 a directory has %d rules, want 64", len(all))
+	}
+	var globs strings.Builder
+	globs.WriteString(strings.Repeat("a", 257) + ", *.go")
+	for i := range 40 {
+		globs.WriteString(fmt.Sprintf(", g%d", i))
+	}
+	d = begin(t, new(promptcontext.Factory), map[string]string{".cursor/rules/a.mdc": "---\nglobs: " + globs.String() + "\n---\ntext"})
+	if p := d.files(t)[0].Patterns; len(p) != 32 || slices.ContainsFunc(p, func(p string) bool { return len(p) > 256 }) {
+		t.Errorf("part13/7 a rule with 42 patterns has %q, want 32, none of them long", p)
+	}
+}
+
+func TestLimitsOfSources(t *testing.T) {
+	files := map[string]string{"late.md": "too late"}
+	for i := range 256 {
+		files["AGENTS.md"] += fmt.Sprintf("@none%d.md ", i)
+	}
+	files["AGENTS.md"] += "@late.md"
+	dir := "."
+	for range 6 {
+		dir = filepath.Join(dir, "d")
+		for i := range 64 {
+			files[filepath.Join(dir, ".cursor/rules", fmt.Sprintf("%02d.mdc", i))] = "---\nalwaysApply: true\n---\ntext"
+		}
+	}
+	files[filepath.Join(dir, "x.go")] = ""
+	d := begin(t, new(promptcontext.Factory), files, call("read", `{"path":"`+filepath.Join(dir, "x.go")+`"}`))
+	d.Turn(t, d.id, "go")
+	lacks(t, d.model.Last(t).System, "too late")
+	if n := strings.Count(strings.Join(d.told(t), "\n"), "<workspace-file "); n != 255 { // AGENTS.md is one more
+		t.Errorf("part13/7 a file below six directories with 64 rules each adds %d files, want 255", n)
 	}
 }
