@@ -99,16 +99,17 @@ type overlay struct {
 	leaving  bool // leave was called; restore nothing
 	applied  bool // the daemon has had an overlay of this editor
 	confined bool // commands of the session belong in a sandbox
+	behind   bool // the last change of the tools did not reach the daemon
 }
 
 // confine records whether the commands of a session with this configuration belong
-// in a sandbox, and reports whether that changed.
+// in a sandbox, and reports whether the daemon needs other tools for that.
 func (o *overlay) confine(c protocol.Config) (changed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.confined
 	o.confined = c.Approval.Sandbox.Confines()
-	return o.confined != before
+	return o.confined != before || o.behind
 }
 
 // current returns the tools that the editor provides now. A terminal of the editor
@@ -122,8 +123,9 @@ func (o *overlay) current() []protocol.ClientTool {
 	return slices.DeleteFunc(slices.Clone(o.tools), func(t protocol.ClientTool) bool { return t.Kind == protocol.ToolKindExecute })
 }
 
-// follow replaces the editor's tools if a new configuration changes which they are.
-// It returns once the daemon has them, also if another goroutine sends them.
+// follow replaces the editor's tools if a new configuration changes which they are,
+// or if the last change failed. It returns once the daemon has them, also if another
+// goroutine sends them.
 func (o *overlay) follow(ctx context.Context, call caller, c protocol.Config) {
 	o.changing.Lock()
 	defer o.changing.Unlock()
@@ -147,7 +149,11 @@ func (o *overlay) apply(ctx context.Context, call caller) error {
 		return nil
 	}
 	p := protocol.SessionOverlayParams{Mutation: newMutation(), SessionID: o.id, Tools: tools, MCPServers: o.servers, WhileConnected: true}
-	return call(ctx, "session/setOverlay", p, nil)
+	err := call(ctx, "session/setOverlay", p, nil)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.behind = err != nil
+	return err
 }
 
 // leaveLimit bounds how long an editor's disconnect waits until the daemon has
