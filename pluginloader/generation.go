@@ -2,6 +2,7 @@ package pluginloader
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -19,8 +20,8 @@ func (s *set) swap(ctx context.Context) {
 	host := s.settle(ctx, fixed)
 	units := slices.Clone(fixed)
 	for _, e := range s.entries {
+		e.assess(units)
 		units = append(units, unitList(e.unit)...)
-		e.assess()
 	}
 	if s.host == nil || !slices.Equal(units, s.units) {
 		s.publish(units, host)
@@ -32,9 +33,10 @@ func (s *set) swap(ctx context.Context) {
 	}
 }
 
-// assess computes the entry's info from the last scan and from what settle decided. If an older
-// version runs, failed becomes degraded and untrusted becomes modified.
-func (e *entry) assess() {
+// assess computes the entry's info from the last scan and from what settle decided. before are the
+// units that register before it. If an older version runs, failed becomes degraded and untrusted
+// becomes modified.
+func (e *entry) assess(before []*unit) {
 	e.info = e.found
 	if e.blamed != nil {
 		e.info.Status, e.info.Problems = protocol.PluginFailed, append(problemsOf(e.blamed), e.found.Problems...)
@@ -42,12 +44,27 @@ func (e *entry) assess() {
 	if e.unit == nil {
 		return
 	}
+	e.info.Problems = append(slices.Clip(e.info.Problems), e.unit.sharedServers(before)...)
 	switch e.info.Status {
 	case protocol.PluginFailed:
 		e.info.Status = protocol.PluginDegraded
 	case protocol.PluginUntrusted:
 		e.info.Status = protocol.PluginModified
 	}
+}
+
+// sharedServers returns a warning for each MCP server whose name a unit before also uses.
+func (u *unit) sharedServers(before []*unit) (all []protocol.PluginProblem) {
+	for _, name := range u.servers.Names() {
+		for _, first := range before {
+			if first.servers.Has(name) {
+				all = append(all, protocol.PluginProblem{Warning: true, Message: fmt.Sprintf(
+					"the plugin %s has an MCP server of the name %q, too, and comes first: sessions use the prompts and resources of that one, and of two tools with the same name its tool. Rename one of the servers.", first.name(), name)})
+				break
+			}
+		}
+	}
+	return all
 }
 
 // show makes the current entries visible to other goroutines, together and under the lock, so that

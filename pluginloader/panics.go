@@ -81,7 +81,7 @@ func (s *set) fail(entries []*entry, findings []*finding, err error) {
 	for i, f := range findings {
 		if f != nil {
 			entries[i].blame(err)
-			entries[i].assess()
+			entries[i].assess(nil)
 			entries[i].sign = ""
 		}
 	}

@@ -20,10 +20,10 @@ type Source struct {
 
 // Inputs is the factory of the plugin that gives people the prompts and resources of the MCP servers of all loaded plugins: prompts as
 // slash commands, and resources that they name in an input. The loader adds one to each set of plugins with servers. lashd asks a server
-// only when a turn begins whose input names it. It does not change.
+// only when a turn begins whose input names it. Of several servers of one name, only that of the first source counts. It does not change.
 type Inputs struct{ sources []Source }
 
-// NewInputs returns a factory, or nil without servers.
+// NewInputs returns a factory for sources in the order in which their plugins register, or nil without servers.
 func NewInputs(sources []Source) *Inputs {
 	if len(sources) == 0 {
 		return nil
@@ -79,7 +79,7 @@ func (i *instance) at(v *plugin.View) Session {
 	return Session{ID: i.context.SessionID, Cwd: i.context.Cwd, Sandbox: authority.Narrowest(i.context.Sandbox, v.Session.Config.Approval.Sandbox)}
 }
 
-// servers returns the servers of the plugin that has a server; nil: none.
+// servers returns the servers of the first plugin that has a server of that name; nil: none.
 func (f *Inputs) servers(name string) *Part {
 	for _, s := range f.sources {
 		if s.Servers.Has(name) {
@@ -89,11 +89,16 @@ func (f *Inputs) servers(name string) *Part {
 	return nil
 }
 
+// promptsOf returns the prompts of the servers of a source that no earlier source has.
+func (f *Inputs) promptsOf(s Source) []Prompt {
+	return slices.DeleteFunc(s.Servers.Prompts(), func(p Prompt) bool { return f.servers(p.Server) != s.Servers })
+}
+
 // prompts implements the query that lists prompts as slash commands.
 func (i *instance) prompts(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
 	r := protocol.CommandListResult{Data: []protocol.CommandInfo{}}
 	for _, s := range i.sources {
-		for _, p := range s.Servers.Prompts() {
+		for _, p := range i.promptsOf(s) {
 			r.Data = append(r.Data, protocol.CommandInfo{
 				Name: p.Command, Kind: protocol.CommandPrompt, Description: p.Description, Hint: mcpinput.Hint(p.Arguments), Plugin: s.Plugin,
 				Server: p.Server, Prompt: p.Name, Arguments: p.Arguments,
@@ -112,6 +117,9 @@ func (i *instance) resources(ctx context.Context, call *plugin.OperationCall) (j
 	r := protocol.MCPResourcesResult{Data: []protocol.ResourceInfo{}, Failed: []protocol.ServerFailure{}}
 	for _, s := range i.sources {
 		for _, name := range s.Servers.Names() {
+			if i.servers(name) != s.Servers {
+				continue
+			}
 			all, err := s.Servers.Resources(ctx, i.at(view), name)
 			r.Data = append(r.Data, all...)
 			if err != nil {
@@ -174,7 +182,7 @@ func (i *instance) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]pl
 // prompt returns the message of a prompt.
 func (i *instance) prompt(ctx context.Context, v *plugin.View, call *protocol.CommandCall) (plugin.Message, error) {
 	for _, s := range i.sources {
-		list := s.Servers.Prompts()
+		list := i.promptsOf(s)
 		n := slices.IndexFunc(list, func(p Prompt) bool { return p.Command == call.Name })
 		if n < 0 {
 			continue

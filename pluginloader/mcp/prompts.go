@@ -19,6 +19,7 @@ import (
 // Limits of what people get from servers.
 const (
 	maxPrompts   = 256             // per server
+	maxPrompt    = 128             // bytes of the name of a prompt or an argument
 	maxArguments = 32              // of a prompt
 	maxResources = 500             // listed per server
 	maxContents  = 4 << 20         // bytes of a prompt or a resource
@@ -73,8 +74,9 @@ func listPrompts(ctx context.Context, session *sdk.ClientSession, l *List, warn 
 // addPrompt appends a prompt that has a name of its own.
 func (l *List) addPrompt(p *sdk.Prompt, warn func(string)) {
 	taken := slices.ContainsFunc(l.Prompts, func(x ListedPrompt) bool { return x.Name == p.Name })
-	if p.Name == "" || taken || len(l.Prompts) == maxPrompts || len(p.Arguments) > maxArguments {
-		warn(fmt.Sprintf("skipped the prompt %.80q: its name is empty or taken, or there are too many prompts or arguments", p.Name))
+	long := len(p.Name) > maxPrompt || slices.ContainsFunc(p.Arguments, func(a *sdk.PromptArgument) bool { return len(a.Name) > maxPrompt })
+	if p.Name == "" || taken || long || len(l.Prompts) == maxPrompts || len(p.Arguments) > maxArguments {
+		warn(fmt.Sprintf("skipped the prompt %.80q: its name is empty or taken, a name has more than %d bytes, or there are too many prompts or arguments", p.Name, maxPrompt))
 		return
 	}
 	x := ListedPrompt{Name: p.Name, Description: cut(p.Description, maxTitle)}
@@ -99,11 +101,17 @@ func (p *Part) Prompts() (all []Prompt) {
 	return all
 }
 
-// Has reports whether the plugin has a server.
-func (p *Part) Has(server string) bool { return p.member(server) != nil }
+// Has reports whether the plugin has a server whose tools and prompts have the same names as those of a server called name.
+// A nil Part has none.
+func (p *Part) Has(name string) bool {
+	return p != nil && slices.ContainsFunc(p.members, func(m *member) bool { return Prefix(m.name) == Prefix(name) })
+}
 
-// Names returns the names of the servers, sorted.
+// Names returns the names of the servers, sorted. A nil Part has none.
 func (p *Part) Names() (all []string) {
+	if p == nil {
+		return nil
+	}
 	for _, m := range p.members {
 		all = append(all, m.name)
 	}

@@ -3,8 +3,11 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -112,4 +115,73 @@ func TestMCPPromptsAndResources(t *testing.T) {
 			t.Errorf("a missing resource ended the turn with %+v", r.Issues)
 		}
 	})
+}
+
+func TestMCPServersOfOneName(t *testing.T) {
+	_, url := newLibrary(t)
+	second, other := newLibrary(t)
+	second.AddPrompt(&sdk.Prompt{Name: "hidden"}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		return &sdk.GetPromptResult{}, nil
+	})
+	p := newPlace(t)
+	plugins := filepath.Join(filepath.Dir(p.home), "user", ".config", "lashd", "plugins")
+	for name, at := range map[string]string{"one": url, "two": other} {
+		text := `{"name":"` + name + `","lashd":{"mcpServers":{"library":{"url":"` + at + `"}}}}`
+		if err := errors.Join(os.MkdirAll(filepath.Join(plugins, name), 0o700), os.WriteFile(filepath.Join(plugins, name, "plugin.json"), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ready := func() bool {
+		n := 0
+		for _, info := range asked[protocol.PluginListResult](p, "plugin/list", `{}`).Data {
+			for _, s := range info.Servers {
+				if s.State == "ready" {
+					n++
+				}
+			}
+		}
+		return n == 2
+	}
+	wait.Until(t, "both servers work", ready)
+	warning := filepath.Join(plugins, "two") + `: the plugin one has an MCP server of the name "library", too, and comes first: sessions use the prompts and resources of that one, and of two tools with the same name its tool. Rename one of the servers.`
+	if out := p.want(0, "", "", "plugin", "list").out; strings.Count(out, "MCP server of the name") != 1 || !strings.Contains(out, warning) {
+		t.Errorf("part13/6 two plugins have a server of one name, but lash plugin list has\n%s\nwant\n%s", out, warning)
+	}
+	id := asked[protocol.SessionNewResult](p, "session/new", `{"cwd":"`+p.work+`"}`).SessionID
+	session := `{"sessionId":"` + string(id) + `"`
+	var offered []string
+	for _, c := range asked[protocol.CommandListResult](p, "command/list", session+`}`).Data {
+		if c.Kind == protocol.CommandPrompt {
+			offered = append(offered, c.Plugin+" "+c.Name)
+		}
+	}
+	for _, r := range asked[protocol.MCPResourcesResult](p, "mcp/resources", session+`}`).Data {
+		offered = append(offered, r.URI)
+	}
+	if want := []string{"one mcp__library__review", "doc://shelf/guide", "doc://books/{title}"}; !slices.Equal(offered, want) {
+		t.Errorf("part13/6 of two servers of one name a session offers %q, want %q", offered, want)
+	}
+}
+
+func TestLongNamesOfPrompts(t *testing.T) {
+	server, url := newLibrary(t)
+	none := func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		return &sdk.GetPromptResult{}, nil
+	}
+	server.AddPrompt(&sdk.Prompt{Name: strings.Repeat("n", 129)}, none)
+	server.AddPrompt(&sdk.Prompt{Name: "argued", Arguments: []*sdk.PromptArgument{{Name: strings.Repeat("a", 129)}}}, none)
+	server.AddPrompt(&sdk.Prompt{Name: "z" + strings.Repeat("n", 127)}, none)
+	p := newPlace(t)
+	p.want(0, "Added library to ", "", "mcp", "add", "library", url)
+	p.until("the server works", func(s protocol.PluginServer) bool { return s.State == "ready" })
+	id := asked[protocol.SessionNewResult](p, "session/new", `{"cwd":"`+p.work+`"}`).SessionID
+	var names []string
+	for _, c := range asked[protocol.CommandListResult](p, "command/list", `{"sessionId":"`+string(id)+`"}`).Data {
+		if c.Kind == protocol.CommandPrompt {
+			names = append(names, c.Prompt)
+		}
+	}
+	if want := []string{"review", "z" + strings.Repeat("n", 127)}; !slices.Equal(names, want) {
+		t.Errorf("part13/6 a server with long names offers %q, want %q", names, want)
+	}
 }
