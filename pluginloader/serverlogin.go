@@ -29,7 +29,7 @@ func (s *ServerLogins) Login(ctx context.Context, p *protocol.MCPLoginParams) (*
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.MCPLoginResult{LoginID: a.ID, URL: a.URL, Redirect: a.Redirect}, nil
+	return &protocol.MCPLoginResult{LoginID: a.ID, URL: a.URL, Redirect: a.Redirect, Parties: a.Parties}, nil
 }
 
 // FinishLogin implements mcp/finishLogin. The server works when it returns without an error.

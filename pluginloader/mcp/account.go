@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
 	"golang.org/x/sync/singleflight"
 
 	"lashd/engine/provider"
@@ -41,6 +42,7 @@ type grants struct {
 	ClientSecret string           `json:"clientSecret,omitempty"`
 	TokenURL     string           `json:"tokenUrl"`
 	AuthStyle    oauth2.AuthStyle `json:"authStyle"`
+	Resource     string           `json:"resource,omitempty"` // for which the tokens are (RFC 8707)
 	Scopes       []string         `json:"scopes,omitempty"`
 	Access       string           `json:"access"`
 	Refresh      string           `json:"refresh,omitempty"`
@@ -239,9 +241,7 @@ func (a *account) refresh(ctx context.Context, g *grants) (*grants, error) {
 	if g.Refresh == "" {
 		return nil, errEnded
 	}
-	config := oauth2.Config{ClientID: g.ClientID, ClientSecret: g.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: g.TokenURL, AuthStyle: g.AuthStyle}}
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, a.client)
-	t, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: g.Refresh}).Token()
+	t, err := g.renewal().Token(context.WithValue(ctx, oauth2.HTTPClient, a.client))
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client"}, refused.ErrorCode) {
 		return nil, errEnded
 	}
@@ -251,6 +251,16 @@ func (a *account) refresh(ctx context.Context, g *grants) (*grants, error) {
 	newer := *g
 	newer.Access, newer.Refresh, newer.Expires = t.AccessToken, t.RefreshToken, t.Expiry
 	return &newer, nil
+}
+
+// renewal returns the request for new tokens. The oauth2 package sends a resource (RFC 8707) only with this type, whose grant type can be
+// replaced.
+func (g *grants) renewal() *clientcredentials.Config {
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}
+	if g.Resource != "" {
+		form.Set("resource", g.Resource)
+	}
+	return &clientcredentials.Config{ClientID: g.ClientID, ClientSecret: g.ClientSecret, TokenURL: g.TokenURL, AuthStyle: g.AuthStyle, EndpointParams: form}
 }
 
 // refused reports whether a request that the server refused may be sent again: with tokens that another call has obtained, or with

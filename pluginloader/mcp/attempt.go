@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"lashd/pluginloader/child"
+	"lashd/rpc/protocol"
 )
 
 // Limits of logins that clients carry out.
@@ -50,6 +51,7 @@ type Attempt struct {
 	ID       string
 	URL      string // for the browser
 	Redirect string // beginning of the address that the browser opens at the end
+	Parties  protocol.LoginParties
 
 	state  string // of URL: ties the address to this login
 	server *server
@@ -158,12 +160,8 @@ func (p *Pool) enlist(a *Attempt) error {
 func (a *Attempt) run(ctx context.Context, c *challenge, shown chan<- struct{}) {
 	ctx, late := context.WithTimeoutCause(ctx, attemptTime, child.ErrLate)
 	defer late()
-	fetch := func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-		at, err := url.Parse(args.URL)
-		if err != nil || !trusted(at, a.server.end.URL) {
-			return nil, errors.New("its login page does not use https")
-		}
-		a.URL, a.state = args.URL, at.Query().Get("state")
+	show := func(ctx context.Context, p page) (*auth.AuthorizationResult, error) {
+		a.URL, a.state, a.Parties = p.address, p.state, p.parties
 		close(shown)
 		select {
 		case result := <-a.answer:
@@ -172,7 +170,7 @@ func (a *Attempt) run(ctx context.Context, c *challenge, shown chan<- struct{}) 
 			return nil, context.Cause(ctx)
 		}
 	}
-	if err := a.server.login.authorize(ctx, c.request(), c.response(), a.Redirect, fetch); err != nil {
+	if err := a.server.login.authorize(ctx, c.request(), c.response(), a.Redirect, show); err != nil {
 		a.err = &LoginError{a.server.clean(err)}
 	}
 	close(a.done)

@@ -71,18 +71,41 @@ func newLogin(s *server) *login {
 	return &login{server: s, account: s.pool.accountLocked(s.end.URL), asking: make(chan struct{}, 1)}
 }
 
-// authorize carries out a login by the library: it finds the authorization server, registers lashd, and exchanges the code that fetch
+// page is the page at which a person logs in.
+type page struct {
+	address string
+	state   string // ties the answer to the address
+	parties protocol.LoginParties
+}
+
+// shower shows a page to a person, and returns what the browser brought back.
+type shower func(context.Context, page) (*auth.AuthorizationResult, error)
+
+// authorize carries out a login by the library: it finds the authorization server, registers lashd, and exchanges the code that show
 // returns. The account keeps the result.
-func (l *login) authorize(ctx context.Context, req *http.Request, resp *http.Response, redirect string, fetch auth.AuthorizationCodeFetcher) error {
+func (l *login) authorize(ctx context.Context, req *http.Request, resp *http.Response, redirect string, show shower) error {
+	watch := &witness{base: l.account.client.Transport}
+	client, resource := *l.account.client, ""
+	client.Transport = watch
+	fetch := func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+		at, err := url.Parse(args.URL)
+		if err != nil || !trusted(at, l.server.end.URL) {
+			return nil, errors.New("its login page does not use https")
+		}
+		if named := at.Query()["resource"]; len(named) > 0 {
+			resource = named[len(named)-1] // earlier ones are of the endpoint
+		}
+		return show(ctx, page{args.URL, at.Query().Get("state"), watch.parties(req.URL, at)})
+	}
 	flow, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "lashd", RedirectURIs: []string{redirect},
 			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 		}},
-		RedirectURL: redirect, AuthorizationCodeFetcher: fetch, RequestRefreshToken: true, Client: l.account.client,
+		RedirectURL: redirect, AuthorizationCodeFetcher: fetch, RequestRefreshToken: true, Client: &client,
 		ScopeFilter: l.withGranted,
 		NewTokenSource: func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
-			return oauth2.StaticTokenSource(t), l.account.keep(context.WithoutCancel(ctx), granted(c, t))
+			return oauth2.StaticTokenSource(t), l.account.keep(context.WithoutCancel(ctx), granted(c, t, resource))
 		},
 	})
 	if err != nil {
@@ -104,10 +127,10 @@ func (l *login) withGranted(wanted []string) []string {
 	return wanted
 }
 
-// granted returns what a login has brought. Without scopes in the answer, those that were asked for are granted.
-func granted(c *oauth2.Config, t *oauth2.Token) *grants {
+// granted returns what a login for a resource has brought. Without scopes in the answer, those that were asked for are granted.
+func granted(c *oauth2.Config, t *oauth2.Token, resource string) *grants {
 	g := &grants{
-		ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL, AuthStyle: c.Endpoint.AuthStyle, Scopes: c.Scopes,
+		ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL, AuthStyle: c.Endpoint.AuthStyle, Resource: resource, Scopes: c.Scopes,
 		Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry,
 	}
 	if scope, ok := t.Extra("scope").(string); ok {
@@ -163,7 +186,7 @@ func (l *login) renew(ctx context.Context, req *http.Request, resp *http.Respons
 		resp.Body.Close()
 		return nil // another call has obtained a token
 	}
-	return l.authorize(ctx, req, resp, callback, l.fetch)
+	return l.authorize(ctx, req, resp, callback, l.ask)
 }
 
 // run asks the user to answer the last challenge. ctx carries the call that asks.
@@ -177,7 +200,7 @@ func (l *login) run(ctx context.Context) error {
 	if c == nil {
 		return nil
 	}
-	if err := l.authorize(ctx, c.request(), c.response(), callback, l.fetch); err != nil {
+	if err := l.authorize(ctx, c.request(), c.response(), callback, l.ask); err != nil {
 		return err
 	}
 	l.settled()
@@ -231,21 +254,16 @@ func (l *login) state() protocol.ServerLogin {
 // loginForm is the form of the user's answer.
 var loginForm = json.RawMessage(`{"type":"object","properties":{"address":{"type":"string","title":"Address of the page"}},"required":["address"]}`)
 
-// fetch asks the user to log in and returns the code from the address that the user copied. It is
-// called within auth's flow, with the call that asks in ctx. Without such a call it fails with
-// errLogin.
-func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+// ask asks the user to log in and returns the code from the address that the user copied. ctx has the call that asks. Without such a call
+// it fails with errLogin.
+func (l *login) ask(ctx context.Context, p page) (*auth.AuthorizationResult, error) {
 	c, _ := ctx.Value(inflightKey{}).(*inflight)
 	if c == nil || c.Host == nil {
 		return nil, errLogin
 	}
-	at, err := url.Parse(args.URL)
-	if err != nil || !trusted(at, l.server.end.URL) {
-		return nil, errors.New("its login page does not use https")
-	}
 	answer, err := c.ask(ctx, tool.Question{Form: loginForm, Prompt: fmt.Sprintf(
-		"The MCP server %s requires a login at %s. Open the address below in a browser and log in. The browser then opens a page at %s that it cannot load. Copy the address of that page and paste it here.\n\n%s",
-		l.server.end.label, at.Host, callback, args.URL)})
+		"The MCP server %s requires a login.\n\n%s\n\nOpen the address below in a browser and log in. The browser then opens a page at %s that it cannot load. Copy the address of that page and paste it here.\n\n%s",
+		l.server.end.label, p.parties, callback, p.address)})
 	switch {
 	case err != nil:
 		return nil, err

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -17,7 +18,15 @@ const (
 // loginClient returns the HTTP client for logins to a server. It talks to the authorization servers
 // and never sends the headers of the server's configuration.
 func loginClient(server string) *http.Client {
-	return &http.Client{Timeout: loginTime, Transport: &loginWire{server, http.DefaultTransport.(*http.Transport).Clone()}}
+	return &http.Client{Timeout: loginTime, Transport: &loginWire{server, http.DefaultTransport.(*http.Transport).Clone()}, CheckRedirect: redirected}
+}
+
+// redirected rejects redirects of requests with a code, a token or a secret, and redirects of others to another host.
+func redirected(req *http.Request, via []*http.Request) error {
+	if first := via[0]; first.Method != http.MethodGet || req.URL.Host != first.URL.Host || len(via) > 3 {
+		return fmt.Errorf("the login is redirected from %s to %s, which lashd does not follow", first.URL.Host, req.URL.Host)
+	}
+	return nil
 }
 
 // loginWire rejects requests that others could read, and responses that are too long.

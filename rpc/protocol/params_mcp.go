@@ -28,6 +28,27 @@ type MCPLoginResult struct {
 	LoginID  string `json:"loginId"`
 	URL      string `json:"url"`      // show it to the person, or open it in the browser
 	Redirect string `json:"redirect"` // beginning of the address that the browser opens after the login
+
+	Parties LoginParties `json:"parties"` // show them to the person before the browser opens
+}
+
+// LoginParties are the servers that take part in an OAuth login. The MCP server names the authorization server, which names the hosts. lashd
+// sends the code of the login only to the host in token.
+type LoginParties struct {
+	Server        string `json:"server"`            // host of the MCP server
+	Issuer        string `json:"issuer"`            // address of the authorization server
+	Authorization string `json:"authorization"`     // host of the login page
+	Token         string `json:"token"`             // host that gets the result of the login and issues the tokens
+	Warning       string `json:"warning,omitempty"` // sentences for the person, if not all of them have the host of the MCP server
+}
+
+// String returns the parties for people, a line each, and then the warning.
+func (p LoginParties) String() string {
+	text := "MCP server:            " + p.Server + "\nAuthorization server:  " + p.Issuer + "\nLogin page:            " + p.Authorization + "\nTokens from:           " + p.Token
+	if p.Warning != "" {
+		text += "\n\nWarning: " + p.Warning
+	}
+	return text
 }
 
 // MCPFinishLoginParams finishes a login.

@@ -38,8 +38,8 @@ type mcpLoginCommand struct {
 
 // Help is shown by --help.
 func (mcpLoginCommand) Help() string {
-	return `Shows the address at which you log in with a browser. The browser then reports to lash, which listens on a port of this machine until the
-login has ended. If the browser runs on another machine, paste the address of the page that it cannot load.
+	return `Shows which servers take part in the login, and the address at which you log in with a browser. The browser then reports to lash, which
+listens on a port of this machine until the login has ended. If the browser runs on another machine, paste the address of the page that it cannot load.
 
 lashd keeps the tokens in the system's keyring or, without one, in a file that only you can read. It renews them.
 
@@ -92,6 +92,7 @@ func (c mcpLoginCommand) listen(ctx context.Context) (net.Listener, error) {
 func (c mcpLoginCommand) address(ctx context.Context, listener net.Listener, login protocol.MCPLoginResult) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	fmt.Fprintf(os.Stderr, "%s\n\n", console.Printable(login.Parties.String()))
 	fmt.Fprintf(os.Stderr, "Open this address in a browser and log in:\n\n%s\n\n", login.URL)
 	reported := make(chan string, 1)
 	if listener != nil {

@@ -3,15 +3,18 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +35,13 @@ type guarded struct {
 	*httptest.Server
 	mcp http.Handler
 
+	issuer string // of the metadata; empty: the server itself
+	tokens string // its host for tokens; empty: that of the issuer
+	iss    string // the issuer that it sends back, as its metadata then says; "none": it sends none
+
 	mu      sync.Mutex
+	moved   string // where it redirects requests for tokens; empty: it answers them
+	wanted  []string
 	issued  int
 	access  string // the valid access token
 	refresh string // the valid refresh token
@@ -51,12 +60,14 @@ func newGuarded(t *testing.T) *guarded {
 		_ = json.NewEncoder(w).Encode(v)
 	}
 	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, map[string]any{"resource": g.URL + "/mcp", "authorization_servers": []string{g.URL}})
+		answer(w, map[string]any{"resource": g.URL + "/mcp", "authorization_servers": []string{cmp.Or(g.issuer, g.URL)}})
 	})
-	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) {
+		at := "http://" + r.Host
 		answer(w, map[string]any{
-			"issuer": g.URL, "authorization_endpoint": g.URL + "/authorize", "token_endpoint": g.URL + "/token", "registration_endpoint": g.URL + "/register",
-			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"none"},
+			"issuer": at, "authorization_endpoint": at + "/authorize", "token_endpoint": cmp.Or(g.tokens, at) + "/token", "registration_endpoint": at + "/register",
+			"authorization_response_iss_parameter_supported": g.iss != "",
+			"response_types_supported":                       []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"none"},
 		})
 	})
 	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +81,11 @@ func newGuarded(t *testing.T) *guarded {
 	})
 	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
-		http.Redirect(w, r, q.Get("redirect_uri")+"?code=c&state="+q.Get("state"), http.StatusFound)
+		back := q.Get("redirect_uri") + "?code=c&state=" + q.Get("state")
+		if g.iss != "" && g.iss != "none" {
+			back += "&iss=" + url.QueryEscape(g.iss)
+		}
+		http.Redirect(w, r, back, http.StatusFound)
 	})
 	mux.HandleFunc("/token", g.token)
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +108,12 @@ func newGuarded(t *testing.T) *guarded {
 func (g *guarded) token(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.moved != "" {
+		http.Redirect(w, r, g.moved, http.StatusTemporaryRedirect)
+		return
+	}
 	grant := r.PostFormValue("grant_type")
+	g.wanted = append(g.wanted, r.PostFormValue("resource"))
 	g.grants = append(g.grants, grant)
 	w.Header().Set("Content-Type", "application/json")
 	if grant == "refresh_token" && r.PostFormValue("refresh_token") != g.refresh || grant == "authorization_code" && r.PostFormValue("code_verifier") == "" {
@@ -239,6 +259,9 @@ func TestMCPLogin(t *testing.T) {
 		if got := strings.Join(g.grants, " "); got != "authorization_code refresh_token" {
 			t.Errorf("the authorization server was asked for %s", got)
 		}
+		if want := []string{g.URL + "/mcp", g.URL + "/mcp"}; !slices.Equal(g.wanted, want) {
+			t.Errorf("the tokens are for the resources %q, want %q", g.wanted, want)
+		}
 		p.hidden()
 	})
 
@@ -263,6 +286,69 @@ func TestMCPLogin(t *testing.T) {
 		p.until("the server requires a login again", func(s protocol.PluginServer) bool { return s.Login == protocol.LoginNeeded })
 		if data, err := os.ReadFile(filepath.Join(p.home, "mcp-logins", "keys.json")); err != nil || strings.Contains(string(data), loginMark) {
 			t.Errorf("the file has %s, %v", data, err)
+		}
+	})
+}
+
+// loginPlace is a place whose configuration has the server docs.
+func loginPlace(t *testing.T, g *guarded) *place {
+	p := newPlace(t)
+	p.environ = append(p.environ, "LASHD_KEYRING=off")
+	p.write("config.toml", "script = \"script.json\"\n")
+	p.want(0, "Added docs to ", "", "mcp", "add", "docs", g.URL+"/mcp")
+	p.until("the server requires a login", func(s protocol.PluginServer) bool { return s.Login == protocol.LoginNeeded })
+	return p
+}
+
+func TestMCPLoginParties(t *testing.T) {
+	for name, c := range map[string]struct {
+		foreign, elsewhere bool
+		warning            string
+	}{
+		"the server itself":                {},
+		"another server":                   {foreign: true, warning: "\n\nWarning: The MCP server at SERVER does not issue its own tokens: it names the authorization server at ISSUER. Log in only if you expect that.\n"},
+		"a server whose tokens are others": {elsewhere: true, warning: "\n\nWarning: The login page is at ISSUER, and TOKENS gets the result of the login.\n"},
+	} {
+		t.Run("part13/6 before the address, a login shows who takes part: the authorization server is "+name, func(t *testing.T) {
+			g := newGuarded(t)
+			second := httptest.NewServer(g.Config.Handler)
+			defer second.Close()
+			issuer, tokens := g.URL, g.URL
+			if c.foreign {
+				g.issuer, issuer, tokens = second.URL, second.URL, second.URL
+			}
+			if c.elsewhere {
+				g.tokens, tokens = second.URL, second.URL
+			}
+			p := loginPlace(t, g)
+			host := func(at string) string { return strings.TrimPrefix(at, "http://") }
+			r := p.mcpLogin(p.redirected, "--paste", "docs")
+			want := "MCP server:            " + host(g.URL) + "\nAuthorization server:  " + issuer + "\nLogin page:            " + host(issuer) + "\nTokens from:           " + host(tokens)
+			want += strings.NewReplacer("SERVER", host(g.URL), "ISSUER", host(issuer), "TOKENS", host(tokens)).Replace(c.warning)
+			if shown, _, _ := strings.Cut(r.err, "Open this address"); strings.TrimSpace(shown) != strings.TrimSpace(want) || r.code != 0 {
+				t.Errorf("the login ended with %d and shows\n%s\nwant\n%s", r.code, r.err, want)
+			}
+		})
+	}
+	for iss, want := range map[string]string{"": "", "none": "none was received", "http://other.test": "does not match expected issuer"} {
+		t.Run("part13/6 an authorization server that says so must name itself in the answer; it sends "+cmp.Or(iss, "its address"), func(t *testing.T) {
+			g := newGuarded(t)
+			g.iss = cmp.Or(iss, g.URL)
+			r := loginPlace(t, g).mcpLogin((&place{t: t}).redirected, "--paste", "docs")
+			if (r.code == 0) != (want == "") || !strings.Contains(r.err, want) || want != "" && len(g.grants) > 0 {
+				t.Errorf("the login ended with %+v after requests for %q; want %q", r, g.grants, want)
+			}
+		})
+	}
+	t.Run("part13/6 a request for tokens follows no redirect, which would give away the code", func(t *testing.T) {
+		g := newGuarded(t)
+		got := make(chan string, 9)
+		thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.PostFormValue("code") }))
+		defer thief.Close()
+		g.moved = thief.URL
+		r := loginPlace(t, g).mcpLogin((&place{t: t}).redirected, "--paste", "docs")
+		if r.code == 0 || !strings.Contains(r.err, "which lashd does not follow") || len(got) > 0 {
+			t.Errorf("the login ended with %+v; the other server got %d requests", r, len(got))
 		}
 	})
 }

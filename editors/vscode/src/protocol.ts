@@ -1281,6 +1281,20 @@ export interface ListedRule {
   by?: string;
 }
 
+/** LoginParties are the servers that take part in an OAuth login. The MCP server names the authorization server, which names the hosts. lashd sends the code of the login only to the host in token. */
+export interface LoginParties {
+  /** host of the MCP server */
+  server: string;
+  /** address of the authorization server */
+  issuer: string;
+  /** host of the login page */
+  authorization: string;
+  /** host that gets the result of the login and issues the tokens */
+  token: string;
+  /** sentences for the person, if not all of them have the host of the MCP server */
+  warning?: string;
+}
+
 /** MCPCancelLoginParams ends a login in progress. */
 export interface MCPCancelLoginParams {
   loginId: string;
@@ -1331,6 +1345,8 @@ export interface MCPLoginResult {
   url: string;
   /** beginning of the address that the browser opens after the login */
   redirect: string;
+  /** show them to the person before the browser opens */
+  parties: LoginParties;
 }
 
 /** MCPLogoutResult says whether there was a login. */

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
-import type { MCPServerParams } from "../protocol";
+import type { LoginParties, MCPServerParams } from "../protocol";
 import { askText } from "../providers/steps";
 
 const page = "<!doctype html><title>lashd</title><p>lashd has received the login. You can close this page and go back to VS Code.";
@@ -14,7 +14,11 @@ const page = "<!doctype html><title>lashd</title><p>lashd has received the login
 export async function signIn(daemon: Daemon, params: MCPServerParams): Promise<boolean> {
   const receiver = await receive();
   try {
-    const { loginId, url, redirect } = await daemon.call("mcp/login", { ...params, redirect: receiver.address });
+    const { loginId, url, redirect, parties } = await daemon.call("mcp/login", { ...params, redirect: receiver.address });
+    if (!(await accepts(params.server, parties))) {
+      await daemon.call("mcp/cancelLogin", { loginId });
+      return false;
+    }
     await vscode.env.openExternal(vscode.Uri.parse(url, true));
     const done = await askText({
       title: "Sign In",
@@ -33,6 +37,14 @@ export async function signIn(daemon: Daemon, params: MCPServerParams): Promise<b
   } finally {
     receiver.close();
   }
+}
+
+/** accepts shows which servers take part in a login, and reports whether the user goes on to the browser. */
+async function accepts(server: string, parties: LoginParties): Promise<boolean> {
+  const lines = [`MCP server: ${parties.server}`, `Authorization server: ${parties.issuer}`, `Login page: ${parties.authorization}`, `Tokens from: ${parties.token}`];
+  const detail = [...(parties.warning ? [parties.warning, ""] : []), ...lines].join("\n");
+  const show = parties.warning ? vscode.window.showWarningMessage : vscode.window.showInformationMessage;
+  return (await show(`Sign in to ${server}?`, { modal: true, detail }, "Open Browser")) === "Open Browser";
 }
 
 /** receive opens a port of this machine for the browser. arrived is the address that the browser opens there. */

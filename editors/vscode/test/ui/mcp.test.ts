@@ -59,6 +59,9 @@ describe("part13/vscode MCP servers", function () {
     await code.run("lashd: MCP Servers...");
     await row("docs").filter({ hasText: "needs you to sign in" }).waitFor();
     await press("docs", "Sign in");
+    const shown = await code.dialog("Open Browser");
+    const host = new URL(url).host;
+    assert.match(shown, new RegExp(`MCP server: ${host}\\s*Authorization server: http://${host}\\s*Login page: ${host}\\s*Tokens from: ${host}`));
     await code.page.locator(".notification-toast", { hasText: "You are signed in to docs." }).waitFor();
     await until(() => docs()?.login === "loggedIn" && docs()?.state === "ready");
     assert.ok(server.authorized > 0);
