@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"lashd/rpc/protocol"
@@ -38,11 +39,11 @@ func TestMentions(t *testing.T) {
 			t.Errorf("part13/6 %q may mention nothing", x.Text)
 		}
 	}
-	text := ""
+	var text strings.Builder
 	for n := range MostMentions + 1 {
-		text += fmt.Sprintf("@docs:doc://books/%d ", n)
+		fmt.Fprintf(&text, "@docs:doc://books/%d ", n)
 	}
-	if got := Resources(text, &file.Known); len(got) != MostMentions || got[MostMentions-1].URI != "doc://books/15" {
+	if got := Resources(text.String(), &file.Known); len(got) != MostMentions || got[MostMentions-1].URI != "doc://books/15" {
 		t.Errorf("part13/6 of %d mentions %d count: %v", MostMentions+1, len(got), got)
 	}
 	if Mentions("write to me@docs:x, @docs and @types/node:x") {

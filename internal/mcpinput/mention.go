@@ -24,7 +24,8 @@ func Mentions(text string) bool {
 
 // Resources returns the resources that a text mentions, each once and at most MostMentions, in the order of the text. Those that no server has
 // are not among them. If a server did not list its resources, each mention of it counts.
-func Resources(text string, known *protocol.MCPResourcesResult) (all []protocol.ResourceMention) {
+func Resources(text string, known *protocol.MCPResourcesResult) []protocol.ResourceMention {
+	all := []protocol.ResourceMention{}
 	for _, c := range candidates(text) {
 		if m, ok := c.in(known); ok && len(all) < MostMentions && !slices.Contains(all, m) {
 			all = append(all, m)

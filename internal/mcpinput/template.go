@@ -39,6 +39,7 @@ type Variable struct {
 	Name   string
 	Value  string            // what is written of it
 	Others map[string]string // values of the variables before it
+	Last   bool              // the template has no other after it
 
 	before   string // the uri before the value
 	after    string // the fixed part after the value
@@ -56,7 +57,7 @@ func VariableOf(template, begun string) (Variable, bool) {
 		if !ok || !isVariable(v.Name) {
 			return v, false
 		}
-		v.after = fixed[i+1]
+		v.after, v.Last = fixed[i+1], i == len(expressions)-1
 		value, after, ended := strings.Cut(rest, v.after)
 		if v.after == "" || !ended {
 			v.Value, v.before = unescaped(rest), begun[:len(begun)-len(rest)]

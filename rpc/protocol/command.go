@@ -51,8 +51,8 @@ func (i *Item) CommandText() (title string, lines int, ok bool) {
 	if i.Kind != ItemUserMessage || i.Origin == nil || !slices.Contains([]string{CommandsID, ServersID, InstructionsID}, i.Origin.Plugin) {
 		return "", 0, false
 	}
-	title, _, _ = strings.Cut(i.Text, "\n")
-	return strings.Trim(title, "[]"), strings.Count(i.Text, "\n"), true
+	title, text, _ := strings.Cut(i.Text, "\n")
+	return strings.Trim(title, "[]"), len(slices.Collect(strings.Lines(text))), true
 }
 
 // CommandsID is the id of the plugin that runs slash commands, and of its query that lists them.

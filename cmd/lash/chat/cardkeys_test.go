@@ -44,7 +44,7 @@ func press(u *ui, keys ...string) {
 					todo = append(todo, m...)
 				case sentMsg:
 					todo = append(todo, u.sent(m))
-				case pathsMsg, takenMsg, earlierMsg, argumentsMsg, offeredMsg:
+				case pathsMsg, takenMsg, earlierMsg, argumentsMsg, offeredMsg, resourcesMsg, sourcesMsg, proposal:
 					todo = append(todo, u.Update(m))
 				}
 			}

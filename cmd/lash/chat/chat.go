@@ -224,6 +224,12 @@ func (u *ui) handle(msg tea.Msg) tea.Cmd {
 		return known(u, m)
 	case pathsMsg:
 		return listed(u, m)
+	case resourcesMsg:
+		return listedResources(u, m)
+	case proposal:
+		return proposed(u, m)
+	case sourcesMsg:
+		return foundSources(u, m)
 	case offeredMsg:
 		return offered(u, m)
 	case saidMsg:
@@ -281,7 +287,7 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 	first := !u.greeted
 	u.greeted = true
 	again := make([]tea.Cmd, 0, len(u.unsent))
-	for _, o := range u.unsent {
+	for _, o := range sendable(u) {
 		again = append(again, u.send(o))
 	}
 	out := u.talk.attached(m.of)

@@ -46,6 +46,9 @@ func (c *calls) Call(_ context.Context, method string, params, result any) error
 		r.Data = []protocol.CommandInfo{{Name: "git:review", Kind: "command", Description: "Review a change", Hint: "<commit>"}}
 		return nil
 	}
+	if _, ok := result.(*protocol.MCPResourcesResult); ok {
+		return nil // no servers
+	}
 	raw, err := json.Marshal(params)
 	c.made = append(c.made, method+" "+string(raw))
 	return err

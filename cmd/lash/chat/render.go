@@ -32,8 +32,10 @@ func (e entry) shown(style markdown.Style) string {
 	if e.item == nil {
 		return noteLines(e.note, width)
 	}
-	if title, n, ok := e.item.CommandText(); ok {
-		return noteLines(fmt.Sprintf("%s (%d lines)", title, n), width)
+	if title, n, ok := e.item.CommandText(); ok && e.item.Origin.Plugin == protocol.ServersID {
+		return mine.Render("  " + attachedText(title, n))
+	} else if ok {
+		return noteLines(fmt.Sprintf("%s (%s)", title, lineCount(n)), width)
 	}
 	switch e.item.Kind {
 	case protocol.ItemUserMessage:
@@ -52,6 +54,23 @@ func (e entry) shown(style markdown.Style) string {
 		what = "Woken"
 	}
 	return faint.Render(fmt.Sprintf("· %s: %s", what, termtext.OneLine(e.item.Text, 400)))
+}
+
+// attachedText returns the label of what an MCP server added to a message, such as "[resource doc://guide of the MCP server docs, 1 line]".
+func attachedText(title string, lines int) string {
+	label := termtext.OneLine(strings.TrimPrefix(title, "The "), 200)
+	if lines > 0 { // others are images and documents, which have labels of their own
+		label += ", " + lineCount(lines)
+	}
+	return "[" + label + "]"
+}
+
+// lineCount returns a number of lines with its noun.
+func lineCount(n int) string {
+	if n == 1 {
+		return "1 line"
+	}
+	return fmt.Sprintf("%d lines", n)
 }
 
 // noteLines renders a note of the chat, broken between words. Without a width it is one line.

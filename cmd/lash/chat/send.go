@@ -2,10 +2,12 @@ package chat
 
 import (
 	"errors"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
 	"lashd/cmd/lash/prompt"
+	"lashd/internal/mcpinput"
 	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
@@ -20,6 +22,8 @@ type outgoing struct {
 	draft  prompt.Draft   // returns to the prompt if the daemon rejects the request
 	done   func() tea.Msg // runs after success; may be nil
 	tried  bool           // it was sent at least once; the daemon may have it
+
+	mentions bool // it is a turn/start whose text may mention resources; they are found before it is sent
 }
 
 // sentMsg is the answer to a request.
@@ -30,17 +34,43 @@ type sentMsg struct {
 
 // ask sends a request and keeps it in u.unsent until it is answered. Without a
 // connection it is sent after the next Open, in the order in which the user
-// entered it.
+// entered it. An input also waits for the resources of the inputs before it.
 func (u *ui) ask(o *outgoing) tea.Cmd {
 	u.unsent = append(u.unsent, o)
-	if !u.connected {
+	if !u.connected || !slices.Contains(sendable(u), o) {
 		return nil
 	}
 	return u.send(o)
 }
 
+// sendable returns the requests without an answer, apart from inputs behind one whose resources are not known yet.
+func sendable(u *ui) (all []*outgoing) {
+	waits := false
+	for _, o := range u.unsent {
+		if o.method != "turn/start" || !waits {
+			all = append(all, o)
+		}
+		waits = waits || o.mentions
+	}
+	return all
+}
+
+// sendInputs returns a command that sends the inputs that were not sent yet.
+func sendInputs(u *ui) tea.Cmd {
+	var all []tea.Cmd
+	for _, o := range sendable(u) {
+		if u.connected && o.method == "turn/start" && !o.tried {
+			all = append(all, u.send(o))
+		}
+	}
+	return tea.Batch(all...)
+}
+
 // send returns a command that calls the daemon once.
 func (u *ui) send(o *outgoing) tea.Cmd {
+	if o.mentions {
+		return findSources(u, o)
+	}
 	o.tried = true
 	return func() tea.Msg { return sentMsg{o, u.session.Call(u.ctx, o.method, o.params, o.result)} }
 }
@@ -97,7 +127,7 @@ const titleWidth = 60
 
 // start sends text and the files of the entered line as an input. busy says what happens if a turn is running.
 func (u *ui) start(text string, busy protocol.WhenBusy, command *protocol.CommandCall) tea.Cmd {
-	return u.ask(&outgoing{method: "turn/start", draft: u.entered, result: new(protocol.TurnStartResult), params: protocol.TurnStartParams{
+	return u.ask(&outgoing{method: "turn/start", draft: u.entered, result: new(protocol.TurnStartResult), mentions: mcpinput.Mentions(text), params: protocol.TurnStartParams{
 		Mutation: key(), SessionID: u.talk.session.ID, WhenBusy: busy, Command: command, Input: parts(text, u.entered.Files()),
 	}})
 }

@@ -14,18 +14,21 @@ import (
 	"lashd/cmd/lash/prompt"
 	"lashd/engine/attachment"
 	"lashd/internal/pathresolve"
+	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
 
 // suggest completes what the user types: a command after /, and a path of the
-// workspace after @. Its menu is below the prompt.
+// workspace or a resource after @. Its menu is below the prompt.
 type suggest struct {
-	menu   prompt.Menu
-	word   word
-	before string // the text before the cursor for which the menu is
-	shut   int    // where the word begins whose menu the user has closed, from 1; 0: none is closed
-	words  arguments
-	paths  paths
+	menu      prompt.Menu
+	word      word
+	before    string // the text before the cursor for which the menu is
+	shut      int    // where the word begins whose menu the user has closed, from 1; 0: none is closed
+	words     arguments
+	paths     paths
+	resources resources
+	values    values
 
 	offered []protocol.CommandInfo // slash commands of plugins, as of the last time
 }
@@ -43,7 +46,8 @@ const (
 	noWord wordKind = iota
 	commandWord
 	choiceWord  // an argument of a command that takes one of several words
-	mentionWord // a path
+	mentionWord // a path or a resource
+	promptWord  // an argument of a prompt of an MCP server
 )
 
 // paths lists the workspace of the session. The list is read when a mention begins, and again if
@@ -69,14 +73,14 @@ type pathsMsg struct {
 	err  error
 }
 
-// wordOf finds the word before the cursor. alone says that there is no other text.
-func wordOf(before string, alone bool) word {
+// wordOf finds the word before the cursor. alone says that there is no other text, and offered has the commands of plugins.
+func wordOf(before string, alone bool, offered []protocol.CommandInfo) word {
 	if name, ok := strings.CutPrefix(before, "/"); ok && alone {
 		if name, text, arg := strings.Cut(name, " "); arg {
-			if !takesChoice(name) || strings.Contains(text, " ") {
-				return mention(before)
+			if takesChoice(name) && !strings.Contains(text, " ") {
+				return word{choiceWord, text, len(name) + 2}
 			}
-			return word{choiceWord, text, len(name) + 2}
+			return cmp.Or(mention(before), promptArgument(offered, name, text))
 		}
 		if !strings.ContainsAny(name, "/\x00") {
 			return word{commandWord, name, 0}
@@ -117,12 +121,12 @@ func typed(m tea.Msg) bool {
 func followInput(u *ui, m tea.Msg) tea.Cmd {
 	s := &u.suggest
 	before, alone := u.in.Before()
-	w := wordOf(before, alone)
+	w := wordOf(before, alone, s.offered)
 	if u.form != nil || u.card.lent() || u.reader != nil {
 		w = word{}
 	}
 	if w.kind == noWord {
-		*s = suggest{paths: s.paths, before: before, offered: s.offered}
+		*s = suggest{paths: s.paths, resources: s.resources, values: s.values, before: before, offered: s.offered}
 		return nil
 	}
 	if before == s.before {
@@ -140,12 +144,12 @@ func followInput(u *ui, m tea.Msg) tea.Cmd {
 	case began && w.kind == commandWord:
 		cmd = readOffered(u, "")
 	case began && w.kind == mentionWord:
-		cmd = readPaths(u)
+		cmd = tea.Batch(readPaths(u), readResources(u))
 	case began && w.kind == choiceWord:
 		s.words, cmd = argumentsOf(u, before[1:w.at-1])
 	}
 	s.fill()
-	return cmd
+	return tea.Batch(cmd, readValues(u))
 }
 
 // known takes the arguments of a command from the daemon.
@@ -169,7 +173,9 @@ func (s *suggest) fill() {
 	case choiceWord:
 		s.menu = s.words.menu(s.word.text)
 	case mentionWord:
-		s.menu = s.paths.menu(s.word.text)
+		s.menu = s.mentioned()
+	case promptWord:
+		s.menu = prompt.MenuOf(s.valueChoices(), -1)
 	}
 }
 
@@ -203,20 +209,15 @@ func commandName(c prompt.Choice) string {
 	return name
 }
 
-// menu returns the paths that match a text. If the text is the best of them or a
-// directory, none is marked: Enter then sends the message.
-func (p *paths) menu(text string) prompt.Menu {
+// choices returns the paths that match a text.
+func (p *paths) choices(text string) (all []prompt.Choice) {
 	if p.finder == nil {
-		return prompt.Menu{}
+		return nil
 	}
-	var all []prompt.Choice
 	for _, path := range p.finder.Find(text, mostPaths) {
 		all = append(all, prompt.Choice{Text: path, Path: true})
 	}
-	if len(all) > 0 && (all[0].Text == text || strings.HasSuffix(text, "/")) {
-		return prompt.MenuOf(all, -1)
-	}
-	return prompt.MenuOf(all, 0)
+	return all
 }
 
 // readPaths returns a command that lists the workspace, unless there is a new list.
@@ -261,6 +262,9 @@ func (w *writing) menuLines(width, height int) []string {
 	s := &w.suggest
 	if waits := s.word.kind == mentionWord && s.paths.reading && s.paths.finder == nil; waits && w.search == nil && height > 0 {
 		return []string{faint.Render("  listing the files of the workspace…")}
+	}
+	if about := s.about(); about != "" && !s.menu.Open() && w.search == nil && height > 0 {
+		return []string{faint.Render("  " + termtext.OneLine(about, width-2))}
 	}
 	return w.openMenu().Lines(width, height)
 }
@@ -323,14 +327,17 @@ func takeChoice(u *ui, whole bool) tea.Cmd {
 	case commandWord:
 		takeCommand(u, "")
 		return nil
-	case choiceWord:
+	case choiceWord, promptWord:
 		u.in.Complete(n, 0, c.Text)
 		return nil
 	}
-	dir := strings.HasSuffix(c.Text, "/")
-	text := mentionOf(c.Text, whole || !dir)
+	text, open := c.Text, c.Path && strings.HasSuffix(c.Text, "/") && !whole
+	if !c.Path {
+		text, open = u.suggest.taken(c.Text)
+	}
+	text = mentionOf(text, !open)
 	u.in.Complete(n, restOfMention(u.in.After(), u.suggest.before[u.suggest.word.at:], text), text)
-	if dir {
+	if !c.Path || strings.HasSuffix(c.Text, "/") {
 		return nil
 	}
 	return attachMentioned(u, c.Text)

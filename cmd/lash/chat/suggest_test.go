@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -128,6 +129,7 @@ func TestMenuOfPaths(t *testing.T) {
 	})
 	t.Run("part/12 paths: while a large workspace is listed, the menu says so", func(t *testing.T) {
 		u, _ := inWorkspace(t, paths...)
+		u.suggest.resources = resources{session: "ses_1", read: time.Now()}
 		list := u.Update(tea.KeyPressMsg{Code: '@', Text: "@"})
 		if got := below(u); got != "› @\n  listing the files of the workspace…" {
 			t.Errorf("it shows\n%s", got)

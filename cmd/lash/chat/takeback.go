@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -20,12 +21,22 @@ type takenMsg struct {
 // a person sent, without settings that the prompt cannot show.
 func newestQueued(queue []protocol.QueuedInput) (newest protocol.QueuedInput, ok bool) {
 	for _, q := range queue {
-		written := q.Source == "" && q.Wake == nil && len(q.PluginInputs) == 0 && q.TurnOptions == nil && q.Schema == nil && q.Effort == ""
+		written := q.Source == "" && q.Wake == nil && inText(q.PluginInputs) && q.TurnOptions == nil && q.Schema == nil && q.Effort == ""
 		if written && (!ok || q.AtMs >= newest.AtMs) {
 			newest, ok = q, true
 		}
 	}
 	return newest, ok
+}
+
+// inText reports whether the text of an input has all that it gives to plugins: at most resources of MCP servers.
+func inText(inputs protocol.PluginInputs) bool {
+	if len(inputs) == 0 {
+		return true
+	}
+	var servers protocol.ServersInput
+	err := json.Unmarshal(inputs[protocol.ServersID], &servers)
+	return err == nil && len(inputs) == 1 && servers.Prompt == nil
 }
 
 // canTakeBack reports whether an input can return to the prompt.

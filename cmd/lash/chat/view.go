@@ -219,7 +219,7 @@ func (u *ui) queued() (lines []string) {
 		lines = append(lines, faint.Render("  "+label+": "+termtext.OneLine(inputText(q.Input), u.width-10)))
 	}
 	for _, o := range u.unsent {
-		if text := o.draft.Text(); text != "" && !u.connected {
+		if text := o.draft.Text(); text != "" && (!u.connected || o.method == "turn/start" && !o.tried) {
 			lines = append(lines, faint.Render("  not sent yet: "+termtext.OneLine(text, u.width-16)))
 		}
 	}

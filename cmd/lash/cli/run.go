@@ -14,6 +14,7 @@ import (
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
+	"lashd/internal/mcpinput"
 	"lashd/rpc/protocol"
 )
 
@@ -53,6 +54,8 @@ stderr as a notice, and the model is asked again, at most twice. If no reply mat
 
 With --json, stdout gets one object with the answer, the outcome, the token usage and the cost, also if the turn failed. If no turn
 was started, stdout stays empty.
+
+@SERVER:URI in the prompt sends a resource of an MCP server with it.
 
 Ctrl-C stops the turn; press it again to exit at once. If the daemon dies, lashd restarts it and the turn continues.
 
@@ -185,6 +188,8 @@ type turnRun struct {
 	over    bool             // the end of the turn has been shown
 	refused refusedCalls
 	ran     protocol.CallID // a repeated call whose turn has not begun; "" if there is none
+
+	resources []protocol.ResourceMention // of MCP servers, which the prompt mentions; nil until they were found
 }
 
 // maxLosses is the number of lost connections after which lash run gives up. The
@@ -381,6 +386,17 @@ func (t *turnRun) slash(ctx context.Context) (*protocol.CommandCall, error) {
 	return &protocol.CommandCall{Name: name, Arguments: strings.TrimSpace(rest)}, nil
 }
 
+// mention finds the resources of MCP servers that the prompt mentions. Repetitions send the same ones, since the daemon compares requests.
+func (t *turnRun) mention(ctx context.Context) error {
+	if t.resources != nil || !mcpinput.Mentions(t.prompt) {
+		return nil
+	}
+	var known protocol.MCPResourcesResult
+	err := t.call(ctx, "mcp/resources", protocol.MCPResourcesParams{SessionID: t.session}, &known)
+	t.resources = mcpinput.Resources(t.prompt, &known)
+	return err
+}
+
 // approvalParam returns the approval settings of a new session; nil for those of config.toml.
 func approvalParam(sandbox string, allow bool) *protocol.ApprovalConfig {
 	if sandbox == "" && !allow {
@@ -419,9 +435,12 @@ func (t *turnRun) begin(ctx context.Context, before protocol.SessionState) error
 	if err != nil {
 		return err
 	}
+	if err := t.mention(ctx); err != nil {
+		return err
+	}
 	var r protocol.TurnStartResult
 	err = t.call(ctx, "turn/start", protocol.TurnStartParams{
-		Mutation: protocol.Mutation{IdempotencyKey: t.key}, SessionID: t.session, Command: command,
+		Mutation: protocol.Mutation{IdempotencyKey: t.key}, SessionID: t.session, Command: command, Resources: t.resources,
 		Input: input, Schema: t.schema, Iterations: int(t.command.Turns),
 	}, &r)
 	t.turn = r.TurnID

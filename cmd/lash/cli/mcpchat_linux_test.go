@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"lashd/rpc/protocol"
+	"lashd/test/emulator"
+)
+
+// chat starts lash chat in tmux.
+func (p *place) chat(width, height int) emulator.Terminal {
+	p.t.Helper()
+	cmd := p.command("chat")
+	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+	x := emulator.Emulators["tmux"](p.t, cmd, width, height)
+	emulator.Shows(p.t, x, "─ idle")
+	return x
+}
+
+// inLibrary returns a place whose sessions have the MCP server of newLibrary. The model says whether it has read the guide.
+func inLibrary(t *testing.T) *place {
+	_, url := newLibrary(t)
+	p := newPlace(t)
+	p.write("script.json", `{"turns": [{"match": {"lastUserContains": "the guide says 42"}, "replies": [{"text": "I have read it"}]}], "otherwise": {"replies": [{"text": "I have read nothing"}]}}`)
+	p.want(0, "Added library to ", "", "mcp", "add", "library", url)
+	p.until("the server works", func(s protocol.PluginServer) bool { return s.State == "ready" })
+	return p
+}
+
+func TestMCPInTheChat(t *testing.T) {
+	p := inLibrary(t)
+	x := p.chat(80, 30)
+
+	t.Run("part13/6 the chat completes a resource, sends it, and shows it as an attachment", func(t *testing.T) {
+		x.Type("Summarize @gui")
+		emulator.Shows(t, x, "▸ library:doc://shelf/guide  guide")
+		x.Type("\t")
+		emulator.Shows(t, x, "› Summarize @library:doc://shelf/guide")
+		x.Type("\r")
+		emulator.Shows(t, x, "  [resource doc://shelf/guide of the MCP server library, 1 line]")
+		emulator.Shows(t, x, "I have read it")
+	})
+
+	t.Run("part13/6 the chat completes the variable of a template, and an unknown resource stays text", func(t *testing.T) {
+		x.Type("@library:doc://books/em")
+		emulator.Shows(t, x, "  library:doc://books/ref%2Fresource%20title%20emx")
+		x.Type("\x03@nowhere:doc://x\r")
+		emulator.Shows(t, x, "I have read nothing")
+		if all := x.Look().All(); strings.Count(all, "[resource") != 1 {
+			t.Errorf("it shows\n%s", all)
+		}
+	})
+
+	t.Run("part13/6 the chat completes the argument of a prompt", func(t *testing.T) {
+		x.Type("/mcp__library__review")
+		emulator.Shows(t, x, "▸ /mcp__library__review <file> [focus]  Reviews a change")
+		x.Type("\ta")
+		emulator.Shows(t, x, `"ref/prompt file ax"`)
+		x.Type("\t\r")
+		emulator.Shows(t, x, "[text of the prompt /mcp__library__review of the MCP server library, 1 line]")
+	})
+}
+
+func TestMCPResourcesOfRun(t *testing.T) {
+	p := inLibrary(t)
+	t.Run("part13/6 lash run sends the resources that the prompt mentions", func(t *testing.T) {
+		p.want(0, "I have read it", "", "run", "Summarize @library:doc://shelf/guide.")
+		p.want(0, "I have read nothing", "", "run", "Summarize @library:doc://shelf/none")
+		p.want(1, "", "read @library:doc://books/none", "run", "Summarize @library:doc://books/none")
+	})
+}
