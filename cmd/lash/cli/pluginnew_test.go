@@ -31,6 +31,15 @@ func tools(t *testing.T, p *place, lang string) {
 	case "python":
 		_, err := exec.LookPath("python3")
 		skip.Unless(t, "PYTHON", err == nil, "there is no python3")
+	case "go": // to compile the standard library for each home takes a minute
+		cache, err := exec.Command("go", "env", "GOCACHE").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep := exec.Command("go", "env", "-w", "GOCACHE="+strings.TrimSpace(string(cache)))
+		if keep.Env = p.environ; keep.Run() != nil {
+			t.Fatal("go env -w fails")
+		}
 	case "ts":
 		node := exec.Command("sh", "-c", `node --eval 'process.exit(process.features.typescript ? 0 : 1)'`)
 		node.Env = p.environ
