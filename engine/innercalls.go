@@ -84,7 +84,7 @@ func (m *callMaker) nestedCall(outer *toolCall, w tool.Request) (*toolCall, erro
 		if _, err := json.Marshal(w.Grant); err != nil {
 			return nil, fmt.Errorf("grant: %w", err)
 		}
-		w.Name = w.Grant.Manifest.Name
+		w = w.Of(outer.entry)
 	}
 	call := protocol.ToolCall{
 		CallID: protocol.CallID(fmt.Sprintf("%s/%d", outer.CallID, n)), Name: w.Name, Args: w.Args, Parent: outer.CallID,

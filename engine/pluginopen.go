@@ -172,7 +172,7 @@ func viewAt(st *state, id protocol.NodeID) (*plugin.View, error) {
 // viewWith returns a view with the given head and history. The messages are shared and must not be changed.
 func viewWith(st *state, head protocol.Head, past []*protocol.Message) *plugin.View {
 	v := &plugin.View{Session: st.public(), Window: st.row.Config.Model.ContextWindow, TurnOptions: st.stored.optionsOf(head.Frame)}
-	v.Session.Head = head
+	v.Session.Head, v.ModelName = head, st.eng.Models.Configured(st.row.Config.Model).Name
 	return v.WithMessages(past)
 }
 

@@ -18,6 +18,8 @@ type View struct {
 	Session protocol.Session `json:"session"`
 	// Window is the size of the model's context in tokens; 0: unknown.
 	Window int64 `json:"window,omitempty"`
+	// ModelName is the name of the session's model, with which CompletionService calls it; empty: the configuration no longer has it.
+	ModelName string `json:"modelName,omitempty"`
 
 	// TurnOptions are the protocol's options of the running turn, or of the next turn if none runs; nil: none.
 	TurnOptions *protocol.TurnOptions `json:"turnOptions,omitempty"`

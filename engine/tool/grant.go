@@ -14,8 +14,18 @@ import (
 type Grant struct {
 	Manifest protocol.ToolManifest
 	Contract protocol.ToolContract
-	Source   string          // id of the source that runs the call
+	Source   string          // id of the source that runs the call; empty: that of the tool that makes the call
 	Binding  json.RawMessage // opaque data for the source
+}
+
+// Of returns the request of a grant with what the tool that makes the call determines: its source, unless the grant names one. maker may be
+// nil.
+func (r Request) Of(maker *Entry) Request {
+	grant := *r.Grant
+	if grant.Source == "" && maker != nil {
+		grant.Source = maker.Source()
+	}
+	return Request{Name: grant.Manifest.Name, Args: r.Args, Grant: &grant}
 }
 
 // grantedCall marks an entry that comes from a grant.
