@@ -58,13 +58,13 @@ func (a *asks) personQuestion(s *toolCall, q tool.Question) protocol.Decision {
 	s.questionsAsked++
 	wait := cmp.Or(q.Deadline, time.Duration(a.judge.config.Approval.DeadlineMs)*time.Millisecond, defaultDeadline)
 	return a.decision(protocol.Decision{
-		Kind: protocol.DecisionQuestion, Prompt: q.Prompt, Form: q.Form, Default: protocol.ChooseUnavailable,
+		Kind: protocol.DecisionQuestion, Prompt: q.Prompt, Form: q.Form, URL: q.URL, Default: protocol.ChooseUnavailable,
 		ArgsHash: protocol.DigestOf(encode(struct {
 			N    int
 			Text string
 			Form []byte
 		}{s.questionsAsked, q.Prompt, q.Form})),
-		Choices: []protocol.DecisionChoice{protocol.ChooseAnswer, protocol.ChooseReject},
+		Choices: q.Choices(),
 	}, s.ToolCall, wait)
 }
 

@@ -106,7 +106,16 @@ type Asker interface {
 type Question struct {
 	Prompt   string          // for a person to read
 	Form     json.RawMessage // JSON Schema of the value in the answer; empty: any value
+	URL      string          // page that the person is asked to open, which Prompt names too; the answer then has no value
 	Deadline time.Duration   // 0: the session's deadline for approvals
+}
+
+// Choices returns the possible answers.
+func (q Question) Choices() []protocol.DecisionChoice {
+	if q.URL != "" {
+		return []protocol.DecisionChoice{protocol.ChooseOpen, protocol.ChooseReject}
+	}
+	return []protocol.DecisionChoice{protocol.ChooseAnswer, protocol.ChooseReject}
 }
 
 // Deferrer lets a call return its output later.

@@ -123,19 +123,36 @@ func (l *life) call(ctx context.Context, name string, call *tool.Invocation) (*s
 	defer l.calls.remove(token)
 	params := &sdk.CallToolParams{Name: name, Arguments: call.Args}
 	params.SetProgressToken(token)
-	answer, err := l.joined().CallTool(context.WithValue(ctx, inflightKey{}, c), params)
+	answer, err := l.send(context.WithValue(ctx, inflightKey{}, c), c, params)
+	_, described := errors.AsType[*child.Error](err)
 	switch {
 	case err == nil:
 		return answer, nil
 	case c.gone.Load():
 		l.expire()
 		return nil, errGone
+	case described:
+		return nil, err
 	}
 	if err = because(ctx, err); errors.Is(err, child.ErrLate) {
 		checked := context.WithoutCancel(ctx)
 		l.server.goes(func() { l.check(checked) })
 	}
 	return nil, l.failed(err)
+}
+
+// send sends a call. If the server requires pages to be opened before it takes the call, send asks the user for them, and sends the call
+// once more.
+func (l *life) send(ctx context.Context, c *inflight, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
+	answer, err := l.joined().CallTool(ctx, params)
+	refusal, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || refusal.Code != sdk.CodeURLElicitationRequired || c.Host == nil {
+		return answer, err
+	}
+	if err := l.required(ctx, c, refusal); err != nil {
+		return nil, err
+	}
+	return l.joined().CallTool(ctx, params)
 }
 
 // inflightKey is the context key of the inflight call that a request belongs to.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"lashd/engine/tool"
@@ -22,23 +21,16 @@ const (
 // errWhose rejects a question that cannot be assigned to a turn.
 var errWhose = errors.New("several turns have calls in progress; lashd cannot tell which one the question belongs to")
 
-// errURL rejects questions that ask the user to open a URL.
-var errURL = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "lashd did not declare elicitation by URL; ask by form"}
-
 // elicit asks the user a question of the server. The question belongs to the call that the server
-// is working on. Requests to open a URL are rejected, because users would trust such a URL as if it
-// came from lashd.
+// is working on.
 func (l *life) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	if r.Params.Mode == "url" {
-		return nil, errURL
-	}
-	c, ok := ctx.Value(inflightKey{}).(*inflight)
-	if !ok {
-		c = l.calls.sole()
-	}
-	if c == nil || c.Host == nil {
+	c := l.asker(ctx)
+	if c == nil {
 		l.server.warn("cancelled its question: " + errWhose.Error())
 		return &sdk.ElicitResult{Action: dismissed}, nil
+	}
+	if r.Params.Mode == "url" {
+		return l.openPage(ctx, c, r.Params)
 	}
 	form, err := json.Marshal(r.Params.RequestedSchema)
 	if err != nil || r.Params.RequestedSchema == nil {
@@ -52,6 +44,18 @@ func (l *life) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitRes
 	return elicited(answer)
 }
 
+// asker returns the call in which the server asks for something; nil: lashd cannot tell.
+func (l *life) asker(ctx context.Context) *inflight {
+	c, ok := ctx.Value(inflightKey{}).(*inflight)
+	if !ok {
+		c = l.calls.sole()
+	}
+	if c == nil || c.Host == nil {
+		return nil
+	}
+	return c
+}
+
 // ask asks the user in the context of a call. The question is withdrawn when the call or the
 // connection ends.
 func (l *life) ask(ctx context.Context, c *inflight, q tool.Question) (protocol.DecisionAnswer, error) {
@@ -60,16 +64,25 @@ func (l *life) ask(ctx context.Context, c *inflight, q tool.Question) (protocol.
 	return c.ask(ctx, q)
 }
 
-// ask asks the user and stops the call's clock until the answer, because users may take long. After
-// that the call has its whole limit again. Calls of ask for one call wait for each other.
-func (c *inflight) ask(ctx context.Context, q tool.Question) (protocol.DecisionAnswer, error) {
+// ask asks the user while the call's clock stops.
+func (c *inflight) ask(ctx context.Context, q tool.Question) (answer protocol.DecisionAnswer, err error) {
+	err = c.paused(func() error {
+		answer, err = c.Host.Ask(ctx, q)
+		return err
+	})
+	return answer, err
+}
+
+// paused runs f, which waits for a user, and stops the call's clock until it returns, because users may take long. After that the call
+// has its whole limit again. Calls of paused for one call wait for each other.
+func (c *inflight) paused(f func() error) error {
 	c.asks.Lock()
 	defer c.asks.Unlock()
 	if !c.clock.Stop() {
-		return protocol.DecisionAnswer{}, errors.New("the call has ended")
+		return errors.New("the call has ended")
 	}
 	defer c.clock.Reset(c.limit)
-	return c.Host.Ask(ctx, q)
+	return f()
 }
 
 // elicited converts the user's decision. Anything other than an answer or a rejection counts as

@@ -23,6 +23,7 @@ type life struct {
 	server *server
 	link   link
 	calls  underway
+	pages  pages
 	began  time.Time
 	errors tail          // the end of what the program wrote to stderr
 	done   chan struct{} // closed when the connection takes no more calls
@@ -164,10 +165,11 @@ func (l *life) bound(ctx context.Context) (context.Context, func()) {
 
 // client returns the MCP client of the connection, with lashd's handlers.
 func (l *life) client() *sdk.Client {
-	c := sdk.NewClient(&sdk.Implementation{Name: "lashd", Version: l.server.pool.config.Version}, &sdk.ClientOptions{
+	options := &sdk.ClientOptions{
 		Logger:                      quiet,
 		Capabilities:                l.capabilities(),
 		ElicitationHandler:          l.elicit,
+		ElicitationCompleteHandler:  l.pages.complete,
 		ProgressNotificationHandler: l.progress,
 		ToolListChangedHandler: func(ctx context.Context, _ *sdk.ToolListChangedRequest) {
 			if l.joined() != nil { // before the handshake ends, greet lists the tools anyway
@@ -179,7 +181,8 @@ func (l *life) client() *sdk.Client {
 				l.server.relist(ctx, l)
 			}
 		},
-	})
+	}
+	c := sdk.NewClient(&sdk.Implementation{Name: "lashd", Version: l.server.pool.config.Version}, options)
 	c.AddReceivingMiddleware(l.received)
 	return c
 }

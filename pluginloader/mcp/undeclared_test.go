@@ -63,8 +63,8 @@ func TestUndeclared(t *testing.T) {
 		}
 		return out.Text
 	}
-	t.Run("outside/20 lashd declares only form questions and roots, with its version", func(t *testing.T) {
-		if got, want := asked(t, ""), `{"elicitation":{"form":{}},"roots":{}} {"name":"lashd","version":"test"}`; got != want {
+	t.Run("outside/20 lashd declares only questions and roots, with its version", func(t *testing.T) {
+		if got, want := asked(t, ""), `{"elicitation":{"form":{},"url":{}},"roots":{}} {"name":"lashd","version":"test"}`; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
@@ -72,7 +72,7 @@ func TestUndeclared(t *testing.T) {
 		"sampling":                    {"sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`, "-32601"},
 		"tasks":                       {"tasks/list", `{}`, "-32601"},
 		"an unknown method":           {"no/such", `{}`, "-32601"},
-		"a URL":                       {"elicitation/create", `{"mode":"url","message":"log in","url":"https://example.com","elicitationId":"1"}`, "-32602"},
+		"a page that others can read": {"elicitation/create", `{"mode":"url","message":"log in","url":"http://example.com","elicitationId":"1"}`, "-32602"},
 		"an unknown mode of question": {"elicitation/create", `{"mode":"telepathy","message":"think"}`, "-32602"},
 	} {
 		t.Run("outside/20 undeclared requests are rejected: "+name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // capabilities returns what lashd declares to a server. Only a program on this machine learns of workspaces: an address of the network
 // cannot use their paths.
 func (l *life) capabilities() *sdk.ClientCapabilities {
-	c := &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}}
+	c := &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}
 	if l.server.end.URL == "" {
 		c.RootsV2 = &sdk.RootCapabilities{} //lint:ignore SA1019 servers of the versions that lashd begins with use roots
 	}

@@ -20,6 +20,7 @@ var options = map[protocol.DecisionChoice]sdk.PermissionOption{
 	protocol.ChooseHappened:     {Kind: sdk.PermissionOptionKindAllowOnce, Name: "It took effect"},
 	protocol.ChooseNotHappened:  {Kind: sdk.PermissionOptionKindRejectOnce, Name: "It did not run"},
 	protocol.ChooseRunAgain:     {Kind: sdk.PermissionOptionKindAllowOnce, Name: "Run it again"},
+	protocol.ChooseOpen:         {Kind: sdk.PermissionOptionKindAllowOnce, Name: "Open the page"},
 	protocol.ChooseTellModel:    {Kind: sdk.PermissionOptionKindRejectOnce, Name: "Outcome unknown"},
 }
 
@@ -61,7 +62,7 @@ func (q *questions) ask(ctx context.Context, d *protocol.Decision) {
 	q.mu.Unlock()
 	updates, call := q.view.asked(d, q.id)
 	q.send(ctx, updates...)
-	if d.Kind == protocol.DecisionQuestion && q.hasForms() {
+	if d.Kind == protocol.DecisionQuestion && (d.URL == "" && q.hasForms() || d.URL != "" && q.hasPages()) {
 		q.work.Go(func() { q.elicit(asking, d, call.ToolCallId) })
 		return
 	}

@@ -25,6 +25,7 @@ const (
 	ChooseRunAgain     DecisionChoice = "runAgain"    // run the call again, at the risk that it runs twice
 	ChooseTellModel    DecisionChoice = "tellModel"   // report the unknown outcome to the model, which can check for itself
 	ChooseAnswer       DecisionChoice = "answer"      // the answer is in value
+	ChooseOpen         DecisionChoice = "open"        // the person opens the page at url; the client shows the whole address first, and opens it after this answer
 	ChooseCancelled    DecisionChoice = "cancelled"   // the turn ended before an answer
 	ChooseUnavailable  DecisionChoice = "unavailable" // an answer is no longer possible
 )
@@ -41,6 +42,7 @@ type Decision struct {
 	Varying    []string         `json:"varying,omitempty"`  // of an approval: arguments that allowSession and allowAlways ignore
 	Places     []string         `json:"places,omitempty"`   // of an approval: the resolved paths of the call, which the approval covers; empty if unknown
 	Form       json.RawMessage  `json:"form,omitempty"`     // of a question: JSON Schema of the answer's value; absent: any value
+	URL        string           `json:"url,omitempty"`      // of a question that asks a person to open a page: its address
 	Choices    []DecisionChoice `json:"choices"`
 	Default    DecisionChoice   `json:"default"` // the answer after the deadline
 	OpenedAtMs int64            `json:"openedAtMs"`

@@ -27,6 +27,7 @@ var keys = []struct {
 	{"d didnotrun", "It did not run", "Answered: it did not run.", protocol.ChooseNotHappened},
 	{"r runagain", "Run it again", "Running it again.", protocol.ChooseRunAgain},
 	{"t tellmodel", "Let the model check", "The model will check.", protocol.ChooseTellModel},
+	{"o open", "Open the page", "", protocol.ChooseOpen},
 }
 
 // asked returns the decision to show: the first open one that a person can answer,
@@ -65,6 +66,8 @@ func Answer(d *protocol.Decision) string {
 		return "Not answered."
 	case choice == protocol.ChooseAnswer:
 		return "Answered."
+	case choice == protocol.ChooseOpen:
+		return "Open this address in a browser: " + termtext.OneLine(d.URL, len(d.URL))
 	case choice == protocol.ChooseCancelled:
 		return "The question was cancelled."
 	case choice == protocol.ChooseUnavailable:

@@ -12,6 +12,7 @@ export const words: Record<DecisionChoice, string> = {
   runAgain: "Run it again",
   tellModel: "Let the model check",
   answer: "Answer",
+  open: "Open the page",
   cancelled: "Cancelled",
   unavailable: "Unavailable",
 };

@@ -635,6 +635,8 @@ export interface Decision {
   places?: string[];
   /** of a question: JSON Schema of the answer's value; absent: any value */
   form?: unknown;
+  /** of a question that asks a person to open a page: its address */
+  url?: string;
   choices: DecisionChoice[];
   /** the answer after the deadline */
   default: DecisionChoice;
@@ -670,7 +672,7 @@ export interface DecisionAnswer {
 }
 
 /** DecisionChoice is a possible answer to a decision. */
-export type DecisionChoice = "allowOnce" | "allowSession" | "allowAlways" | "reject" | "happened" | "didNotRun" | "runAgain" | "tellModel" | "answer" | "cancelled" | "unavailable";
+export type DecisionChoice = "allowOnce" | "allowSession" | "allowAlways" | "reject" | "happened" | "didNotRun" | "runAgain" | "tellModel" | "answer" | "open" | "cancelled" | "unavailable";
 
 /** dec_... */
 export type DecisionID = string;

@@ -4,7 +4,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
+	"sync/atomic"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +30,14 @@ func main() {
 		return "grown", nil
 	})
 	add(s, "colour", "Asks for a colour.", colour)
+	add(s, "page", "Asks the person to open a page.", func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
+		answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Mode: "url", Message: "Please\n pay.", URL: os.Getenv("PAGE"), ElicitationID: "e1"})
+		if err != nil {
+			return "", err
+		}
+		return answer.Action, nil
+	})
+	add(s, "gated", "Works once the person has opened a page.", gated())
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -42,6 +53,27 @@ func add(s *mcp.Server, name, description string, f func(context.Context, *mcp.C
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 	})
+}
+
+// gated returns a tool that requires a page of this machine to be opened before its first call.
+func gated() func(context.Context, *mcp.CallToolRequest) (string, error) {
+	var opened atomic.Bool
+	return func(_ context.Context, r *mcp.CallToolRequest) (string, error) {
+		if opened.Load() {
+			return "the gate is open", nil
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			opened.Store(true)
+			_ = r.Session.NotifyElicitationComplete(context.Background(), &mcp.ElicitationCompleteParams{ElicitationID: "gate"})
+		}))
+		return "", mcp.URLElicitationRequiredError([]*mcp.ElicitParams{{
+			Mode: "url", Message: "Open the gate.", URL: "http://" + l.Addr().String() + "/gate", ElicitationID: "gate",
+		}})
+	}
 }
 
 func colour(ctx context.Context, r *mcp.CallToolRequest) (string, error) {

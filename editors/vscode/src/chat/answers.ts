@@ -1,6 +1,7 @@
+import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { words } from "../decisionText";
-import type { DecisionID, SessionID, ItemID } from "../protocol";
+import type { Decision, DecisionID, DecisionRespondResult, SessionID, ItemID } from "../protocol";
 import type { SessionView } from "../model/session";
 import type { Answer } from "../model/approvals";
 import type { Texts } from "../views/textDocuments";
@@ -11,7 +12,15 @@ export async function answerDecision(daemon: Daemon, view: SessionView | undefin
   const decision = view?.decisions.find((d) => d.decisionId === decisionId);
   const argsHash = decision?.argsHash && answer.choice.startsWith("allow") ? { argsHash: decision.argsHash } : {};
   const r = await daemon.change("decision/respond", { decisionId, ...answer, ...argsHash });
+  await openPage(decision, r);
   return r.won ? undefined : `${r.answer.by} already answered: ${words[r.answer.choice]}`;
+}
+
+/** openPage opens the page of a decision in the browser if this window has given the answer to open it. */
+export async function openPage(decision: Decision | undefined, { won, answer }: DecisionRespondResult): Promise<void> {
+  if (won && answer.choice === "open" && decision?.url) {
+    await vscode.env.openExternal(vscode.Uri.parse(decision.url, true));
+  }
 }
 
 /** previewFile opens what an open approval would change in a file in a diff editor. */

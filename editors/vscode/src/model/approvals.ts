@@ -164,6 +164,12 @@ export function withCommand({ args }: ToolCall, command: string): unknown {
   return { ...(args as Record<string, unknown>), command };
 }
 
+/** pageOf returns the address of a page in three parts, of which the second is the host, and the question without it. */
+export function pageOf({ prompt, url }: Decision): { question: string; parts: [string, string, string] } | undefined {
+  const [, before, host, after] = /^(https?:\/\/)([^/?#]*)(.*)$/u.exec(url ?? "") ?? [];
+  return before && host ? { question: prompt.split("\n\n")[0] ?? prompt, parts: [before, host, after ?? ""] } : undefined;
+}
+
 /** timeLeft says when the default answer applies, such as "Denied in 9:41". */
 export function timeLeft({ default: choice }: Decision, ms: number): string {
   const labels: Partial<Record<DecisionChoice, string>> = { allowOnce: "Allowed", reject: "Denied", tellModel: "Left to the model" };

@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { openPage } from "../chat/answers";
 import { messageOf, type Daemon } from "../daemon/daemon";
 import { titleOf } from "../model/sessions";
 import { toastOf, toastText } from "../model/toast";
@@ -40,6 +41,7 @@ export class Questions {
     try {
       const params = { decisionId: decision.decisionId, choice, ...argsHash, ...(value !== undefined && { value }) };
       const r = await this.daemon.change("decision/respond", params);
+      await openPage(decision, r);
       if (!r.won) {
         void vscode.window.showInformationMessage(`lashd: ${r.answer.by} already answered: ${words[r.answer.choice]}`);
       }

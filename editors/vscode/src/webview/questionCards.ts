@@ -1,6 +1,6 @@
 import type { FromWebview } from "../chat/messages";
 import { words } from "../decisionText";
-import { headline, isLasting, leavesSandbox, timeLeft, timesOf, type Answer } from "../model/approvals";
+import { headline, isLasting, leavesSandbox, pageOf, timeLeft, timesOf, type Answer } from "../model/approvals";
 import type { Decision, DecisionChoice, DecisionID, Session } from "../protocol";
 import { ApprovalAnswers } from "./approvalAnswers";
 import { argumentElements } from "./arguments";
@@ -86,7 +86,8 @@ export class QuestionCards {
   private card(decision: Decision, session?: Session): Card {
     const { call, kind, sessionId, detail, decisionId } = decision;
     const approval = kind === "approval" && detail !== undefined;
-    const question = approval ? headline(decision, session) : decision.prompt;
+    const page = pageOf(decision);
+    const question = approval ? headline(decision, session) : (page?.question ?? decision.prompt);
     const left = h("span", { class: "left", role: "timer" });
     const preview = approval ? previewOf(decision, session, this.highlights, (file) => this.post({ type: "preview", decisionId, file }), () => answers.changed()) : undefined;
     const send = (answer: Answer) => this.post({ type: "answer", decisionId, ...answer });
@@ -95,6 +96,7 @@ export class QuestionCards {
       "div",
       { class: leavesSandbox(decision, session) ? "card outside" : "card", role: "group", label: question, tabindex: -1 },
       h("p", { class: "question" }, h("b", {}, question), left),
+      page && h("p", { class: "page" }, page.parts[0], h("b", {}, page.parts[1]), page.parts[2]),
       preview?.element,
       call && h("details", { open: preview?.bare }, h("summary", {}, `All arguments of ${call.name}`), ...argumentElements(call.args, this.highlights)),
       approval && h("p", { class: "why" }, detail.why.text),

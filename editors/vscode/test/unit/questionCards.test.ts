@@ -30,6 +30,20 @@ describe("part/11 questions of a chat", () => {
     assert.equal(place.childElementCount, 0);
   });
 
+  it("part13/6 show the host of a page, and do not take a text as the answer", () => {
+    const decision: Decision = {
+      decisionId: "dec_1", sessionId: "s", kind: "question", prompt: "The server asks.\n\nHost: a.example\nAddress: https://a.example/pay?x=1", url: "https://a.example/pay?x=1", choices: ["open", "reject"],
+      default: "unavailable", openedAtMs: 1, deadlineAtMs: 0,
+    };
+    const card = opened(decision);
+    assert.equal(card.place.querySelector(".question")?.textContent, "The server asks.");
+    assert.equal(card.place.querySelector(".page")?.textContent, "https://a.example/pay?x=1");
+    assert.equal(card.place.querySelector(".page b")?.textContent, "a.example");
+    assert.deepEqual(card.buttons(), ["Open the page", "Deny"]);
+    card.click("Open the page");
+    assert.deepEqual(card.posted, [{ type: "answer", decisionId: "dec_1", choice: "open" }]);
+  });
+
   const why = { by: "rule" as const, text: "The rule decides." };
   const approval = (detail: Decision["detail"], tool = "shell", args: object = { command: "npm test" }): Decision => ({
     decisionId: "dec_1", sessionId: "s", kind: "approval", prompt: "May it?", choices: ["allowOnce", "allowSession", "allowAlways", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0,
