@@ -74,11 +74,12 @@ type Config struct {
 	Running func() (protocol.TurnID, bool)
 }
 
-// ServerConfig configures the sandboxes and logins of MCP servers. The zero value has none.
+// ServerConfig configures the sandboxes and logins of MCP servers, and which of them may use models. The zero value has none.
 type ServerConfig struct {
 	Places   sandbox.Places
 	Default  protocol.SandboxMode              // of new sessions
 	Settings map[string]manifest.ServerSandbox // by server; not for servers of a workspace
+	Sampling map[string]mcp.Sampling           // servers that may use the models of sessions
 	Logins   *keystore.Store                   // OAuth logins; nil: they end with the daemon
 }
 
@@ -121,7 +122,7 @@ func New(c Config) *Loader {
 	l := &Loader{
 		config: c, ready: make(chan struct{}), over: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{}, hosts: map[*plugin.Host][]*unit{},
 		servers: mcp.NewPool(mcp.PoolConfig{
-			Environ: c.Environ, Nonce: c.Nonce, Version: c.Version, Sandboxes: c.Servers.Places, Default: c.Servers.Default, Settings: c.Servers.Settings, Logins: c.Servers.Logins,
+			Environ: c.Environ, Nonce: c.Nonce, Version: c.Version, Sandboxes: c.Servers.Places, Default: c.Servers.Default, Settings: c.Servers.Settings, Sampling: c.Servers.Sampling, Logins: c.Servers.Logins,
 		}),
 		watcher: watch.New(watch.Config{Log: c.Log, Settle: c.Settle}),
 		facts:   &facts{memory: c.Memory},

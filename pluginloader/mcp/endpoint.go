@@ -51,6 +51,7 @@ type endpoint struct {
 	reading  *proc.Confinement // those for sessions whose commands only read
 	Private  bool              // values of headers and variables are secret
 	Temp     string            // TMPDIR of the program; empty: that of lashd
+	Sampling Sampling          // use of the model of the session; the zero value: none
 	Box      *box              // the sandbox of a session's commands; nil: none, or that of the plugin in Held
 	label    string            // for messages: plugin/server
 	approval child.Approval    // checks programs before a start; with it, Digest is set
@@ -101,6 +102,9 @@ func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 	e.secrets = in.secrets
 	e.hide = child.Replacer(e.secrets)
 	e.settings = p.settingsOf(c, name, e)
+	if !c.Workspace {
+		e.Sampling = p.config.Sampling[name]
+	}
 	e.seal(p.seal)
 	return e, nil
 }

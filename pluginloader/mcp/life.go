@@ -28,6 +28,8 @@ type life struct {
 	errors tail          // the end of what the program wrote to stderr
 	done   chan struct{} // closed when the connection takes no more calls
 	over   chan struct{} // closed when nothing is left
+	// samples reports whether the server may use models. It is set before the handshake.
+	samples bool
 
 	mu      sync.Mutex
 	why     error              // reason for done; nil: the connection works
@@ -62,7 +64,10 @@ const (
 // versions lists the protocol versions to try, in order. The version that begins with initialize comes
 // first, because some servers exit if the first request is another one. A server that does not know
 // initialize may know a newer protocol, so the empty string lets the library choose.
-var versions = []string{"2025-11-25", ""}
+var versions = []string{lastSampling, ""}
+
+// lastSampling is the last protocol version in which sampling is not deprecated.
+const lastSampling = "2025-11-25"
 
 // launch connects the server: start or dial, handshake, list of tools. If one of these fails, it
 // cleans up everything. The supervisor calls it.
@@ -123,6 +128,7 @@ func (l *life) greet(ctx context.Context, version string) (*List, error) {
 	defer cancel()
 	ctx, leave := l.bound(ctx)
 	defer leave()
+	l.samples = version == lastSampling && l.server.end.Sampling.allowed()
 	session, err := l.client().Connect(ctx, l.link, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		return nil, because(ctx, err)
@@ -181,6 +187,9 @@ func (l *life) client() *sdk.Client {
 				l.server.relist(ctx, l)
 			}
 		},
+	}
+	if l.samples {
+		options.CreateMessageWithToolsHandler = l.sample //lint:ignore SA1019 see sampling.go
 	}
 	c := sdk.NewClient(&sdk.Implementation{Name: "lashd", Version: l.server.pool.config.Version}, options)
 	c.AddReceivingMiddleware(l.received)

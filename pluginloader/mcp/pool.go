@@ -50,6 +50,8 @@ type PoolConfig struct {
 	Default protocol.SandboxMode
 	// Settings are those of the user's configuration, by server. They apply to servers of the user's plugins and of clients.
 	Settings map[string]manifest.ServerSandbox
+	// Sampling has the servers that may use the models of sessions, with their limits. As Settings, it is the user's configuration.
+	Sampling map[string]Sampling
 	// Logins keeps OAuth logins; nil: they end with the daemon.
 	Logins *keystore.Store
 }

@@ -36,7 +36,7 @@ func (l *life) received(next sdk.MethodHandler) sdk.MethodHandler {
 		if method == "roots/list" && l.server.end.URL == "" {
 			return l.roots(ctx), nil
 		}
-		if !served[method] && !strings.HasPrefix(method, "notifications/") {
+		if !served[method] && !(l.samples && method == "sampling/createMessage") && !strings.HasPrefix(method, "notifications/") {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q; lashd did not declare it", method)}
 		}
 		return next(ctx, method, r)

@@ -23,6 +23,7 @@ type server struct {
 	super   child.Supervisor[*life]
 	login   *login                      // nil: the server needs no login by lashd
 	list    atomic.Pointer[List]        // the newest list; nil: none yet
+	samples samples                     // sampling requests
 	box     atomic.Pointer[sandbox.Box] // of the newest process, as sessions have it; nil: none
 	running sync.WaitGroup              // goroutines of the server
 

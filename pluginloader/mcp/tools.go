@@ -64,6 +64,7 @@ func (p *Part) compose() {
 		}
 		for x := range m.tools() {
 			b := &binding{server: m, name: x.Name, tool: x.tool(toolName(m.name, x.Name))}
+			b.tool.Contract.Serial = m.end.Sampling.allowed() // only a serial call may make calls
 			name := b.tool.Manifest.Name
 			if other := bindings[name]; other != nil {
 				p.config.Output.Add(slog.LevelWarn, fmt.Sprintf("mcp server %s: skipped the tool %.80q: the name %s belongs to %.80q of %s", m.name, x.Name, name, other.name, other.server.name))

@@ -15,6 +15,9 @@ func (l *life) capabilities() *sdk.ClientCapabilities {
 	if l.server.end.URL == "" {
 		c.RootsV2 = &sdk.RootCapabilities{} //lint:ignore SA1019 servers of the versions that lashd begins with use roots
 	}
+	if l.samples {
+		c.Sampling = &sdk.SamplingCapabilities{} //lint:ignore SA1019 without tools; see sampling.go
+	}
 	return c
 }
 

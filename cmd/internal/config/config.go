@@ -33,7 +33,7 @@ type Config struct {
 	SandboxEnv   []string                  `toml:"sandbox_env"`           // names of environment variables that commands in a sandbox get although they look like secrets
 	Rules        []ruleConfig              `toml:"rules"`                 // approval rules for all workspaces; the daemon reads them again when they change
 	PluginBoxes  pluginloader.SandboxMode  `toml:"plugin_sandbox"`        // sandbox for plugins that request one: on (default), off, or required to refuse plugins that cannot be sandboxed
-	MCP          map[string]serverConfig   `toml:"mcp"`                   // sandboxes of MCP servers by name; not for the servers of a workspace
+	MCP          map[string]serverConfig   `toml:"mcp"`                   // settings of MCP servers by name: their sandboxes, and use of models; not for the servers of a workspace
 	Replace      []string                  `toml:"replace"`               // built-in plugins to replace with your plugin of the same name
 	PluginLimits limitsConfig              `toml:"plugin_limits"`         // default limits for plugin programs
 	Driver       string                    `toml:"driver"`                // how new sessions drive the model: standard, which calls tools natively, or rlm, which writes code cells
@@ -64,12 +64,16 @@ type limitsConfig struct {
 	FileMiB   *int64 `toml:"file_mib" from:"1" to:"1048576"`    // largest file that a program can write, in MiB; 0 for no limit
 }
 
-// serverConfig changes the sandbox of an MCP server that lashd starts.
+// serverConfig changes the sandbox of an MCP server that lashd starts, and says whether the server may use models.
 type serverConfig struct {
 	Sandbox manifest.ServerMode `toml:"sandbox"`         // fullAccess to run it outside of a sandbox; readOnly if it must not change the workspace; by default it reaches what the commands of the session reach
 	Network bool                `toml:"network"`         // let it use the network of the machine
 	Hosts   []string            `toml:"hosts" is:"host"` // hosts that it reaches by HTTP and HTTPS, such as registry.npmjs.org, *.example.com or example.com:8080
 	Write   []string            `toml:"write" is:"path"` // absolute paths of more files and directories that it may read and write
+
+	Sampling  bool  `toml:"sampling"`                                  // offer it the model of the session; lashd asks about each request unless a rule decides
+	MaxTokens int64 `toml:"sampling_max_tokens" from:"1" to:"1000000"` // tokens of the answer to one of its requests; 0 for 4096
+	PerTurn   int64 `toml:"sampling_per_turn" from:"1" to:"10000"`     // requests in one turn; 0 for 10
 }
 
 // undoConfig has the limits of the file copies for undo. 0 means the default of the engine.

@@ -1,12 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	"lashd/pluginloader/manifest"
+	"lashd/pluginloader/mcp"
 	"lashd/rpc/protocol"
 )
 
@@ -15,6 +17,17 @@ func (c Config) ServerSandboxes() map[string]manifest.ServerSandbox {
 	all := map[string]manifest.ServerSandbox{}
 	for name, s := range c.MCP {
 		all[name] = manifest.ServerSandbox{Sandbox: s.Sandbox, Network: s.Network, Hosts: s.Hosts, Write: s.Write}
+	}
+	return all
+}
+
+// ServerSampling returns the limits of the MCP servers that may use the models of sessions.
+func (c Config) ServerSampling() map[string]mcp.Sampling {
+	all := map[string]mcp.Sampling{}
+	for name, s := range c.MCP {
+		if s.Sampling {
+			all[name] = mcp.Sampling{MaxTokens: cmp.Or(s.MaxTokens, 4096), PerTurn: int(cmp.Or(s.PerTurn, 10))}
+		}
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -30,6 +32,11 @@ func main() {
 		return "grown", nil
 	})
 	add(s, "colour", "Asks for a colour.", colour)
+	add(s, "summary", "Has the model of the client write a summary.", summary)
+	mcp.AddTool(s, &mcp.Tool{Name: "outline", Description: "Does the same, and only reads.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		text, err := summary(ctx, r)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, err
+	})
 	add(s, "page", "Asks the person to open a page.", func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
 		answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Mode: "url", Message: "Please\n pay.", URL: os.Getenv("PAGE"), ElicitationID: "e1"})
 		if err != nil {
@@ -53,6 +60,22 @@ func add(s *mcp.Server, name, description string, f func(context.Context, *mcp.C
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 	})
+}
+
+// summary returns the model's answer, or the error with its code.
+func summary(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
+	//lint:ignore SA1019 servers of the versions that lashd begins with use it
+	answer, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{ //lint:ignore SA1019 as above
+		SystemPrompt: "You write summaries.", MaxTokens: 100_000,
+		Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: os.Getenv("SAMPLE")}}}, //lint:ignore SA1019 as above
+	})
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return fmt.Sprintf("refused: %d %s", refused.Code, refused.Message), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s said %s (%s)", answer.Model, answer.Content.(*mcp.TextContent).Text, answer.StopReason), nil
 }
 
 // gated returns a tool that requires a page of this machine to be opened before its first call.
