@@ -253,7 +253,7 @@ func (e *Environment) spawn() (<-chan error, error) {
 	}
 	cmd := exec.Command(program, "--home", e.Home, "--socket", e.Socket, "serve")
 	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, e.Home
-	detach(cmd)
+	Detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// detach makes cmd survive the terminal and the process group of its parent.
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// Detach makes cmd survive the terminal and the process group of its parent.
+func Detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 // executableSuffix ends the names of programs.
 const executableSuffix = ""

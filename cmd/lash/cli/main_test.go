@@ -88,7 +88,8 @@ func newPlace(t *testing.T) *place {
 	p.write("script.json", script)
 	p.write("config.toml", "script = \"script.json\"\n")
 	p.environ = append(os.Environ(), asLashd+"=1", "PATH="+programs+":"+os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", "LASHD_HOME="+p.home, "LASHD_LOG=error",
-		"LASHD_SOCKET="+filepath.Join(p.home, "run", "s"), "HOME="+user, "XDG_CONFIG_HOME="+filepath.Join(user, ".config")) // without the plugins of the user who runs the tests
+		"LASHD_SOCKET="+filepath.Join(p.home, "run", "s"), "HOME="+user, "XDG_CONFIG_HOME="+filepath.Join(user, ".config"), // without the plugins of the user who runs the tests
+		"DISPLAY=", "WAYLAND_DISPLAY=") // and without a browser
 	t.Cleanup(func() {
 		if pid := p.holder(); pid > 0 {
 			sendSignal(pid, os.Kill)

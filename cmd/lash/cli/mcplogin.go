@@ -33,13 +33,15 @@ func (w whichServer) params() (protocol.MCPServerParams, error) {
 // mcpLoginCommand implements lash mcp login.
 type mcpLoginCommand struct {
 	whichServer
-	Paste bool `help:"Open no port: paste the address that the browser opens at the end."`
+	Paste     bool `help:"Open no port: paste the address that the browser opens at the end."`
+	NoBrowser bool `help:"Do not open the browser."`
 }
 
 // Help is shown by --help.
 func (mcpLoginCommand) Help() string {
-	return `Shows which servers take part in the login, and the address at which you log in with a browser. The browser then reports to lash, which
-listens on a port of this machine until the login has ended. If the browser runs on another machine, paste the address of the page that it cannot load.
+	return `Shows which servers take part in the login, and the address at which you log in. lash opens it in your browser, but not over SSH, without a
+desktop, or if the servers give reason for a warning. The browser then reports to lash, which listens on a port of this machine until the login has ended.
+If the browser runs on another machine, paste the address of the page that it cannot load.
 
 lashd keeps the tokens in the system's keyring or, without one, in a file that only you can read. It renews them.
 
@@ -93,7 +95,9 @@ func (c mcpLoginCommand) address(ctx context.Context, listener net.Listener, log
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	fmt.Fprintf(os.Stderr, "%s\n\n", console.Printable(login.Parties.String()))
-	fmt.Fprintf(os.Stderr, "Open this address in a browser and log in:\n\n%s\n\n", login.URL)
+	fmt.Fprintf(os.Stderr, "Open this address in a browser and log in:\n\n%s\n\n", console.Printable(login.URL))
+	failed := make(chan error, 1)
+	c.open(login, failed)
 	reported := make(chan string, 1)
 	if listener != nil {
 		server := &http.Server{Handler: callbackHandler(login.URL, reported), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
@@ -123,9 +127,24 @@ func (c mcpLoginCommand) address(ctx context.Context, listener net.Listener, log
 				return "", errors.New("no address was pasted")
 			}
 			pasted = nil // stdin has ended; the browser can still report
+		case err := <-failed:
+			fmt.Fprintf(os.Stderr, "\nYour browser did not open (%v). Open the address above yourself.\n", err)
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
+	}
+}
+
+// open opens the address of a login in the browser and says so, unless the person should look at the servers first.
+func (c mcpLoginCommand) open(login protocol.MCPLoginResult, failed chan<- error) {
+	if c.NoBrowser || login.Parties.Warning != "" {
+		return
+	}
+	switch err := openBrowser(login.URL, failed); {
+	case err == nil:
+		fmt.Fprintln(os.Stderr, "Your browser opens it now.")
+	case !errors.Is(err, errNoDesktop):
+		fmt.Fprintf(os.Stderr, "lash could not open your browser: %v\n", err)
 	}
 }
 
