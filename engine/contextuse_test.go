@@ -34,6 +34,11 @@ func TestContextUse(t *testing.T) {
 		if got := context(t, d, id); got == nil || got.Total() != 260 {
 			t.Errorf("issue/18 a session that is opened again says %+v, want the 260 tokens of its newest call", got)
 		}
+		beside := d.session(t)
+		must[*protocol.SeqResult](t)(d.Sessions.SetTitle(t.Context(), &protocol.SessionSetTitleParams{SessionID: beside, Title: "beside"}))
+		if got := context(t, d, beside); got != nil {
+			t.Errorf("issue/22 a session without a call that follows one with a call has %+v, want nothing", got)
+		}
 		must[*protocol.SessionCompactResult](t)(d.Sessions.Compact(t.Context(), &protocol.SessionCompactParams{SessionID: id}))
 		if got := context(t, d, id); got != nil {
 			t.Errorf("issue/18 after a compaction the context has %+v, want nothing", got)

@@ -215,7 +215,11 @@ func (r *Reader) checkLinks(ctx context.Context, session int64, before StoredEve
 }
 
 // events reads up to limit events of a session after a seq, without verifying them.
+// events reads events as Events does, without a look at the hash chain. No event is after a seq that a place cannot hold.
 func (r *readPool) events(ctx context.Context, session int64, after protocol.Seq, limit int) ([]StoredEvent, error) {
+	if after > math.MaxUint32 {
+		return nil, nil
+	}
 	return list(ctx, r, scanEvent, selectEvents, place(session, int64(after)), place(session+1, 0), limit)
 }
 

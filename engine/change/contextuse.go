@@ -19,7 +19,7 @@ const (
 // record no call. session is the key of the session. It reads the log backwards in pages and may be called from any goroutine.
 func ContextUse(ctx context.Context, log *persistence.Reader, session int64, newest protocol.Seq) (*protocol.Usage, error) {
 	for reads := 0; reads < contextReads && newest > 0; reads++ {
-		from := max(0, newest-contextPage)
+		from := newest - min(newest, contextPage)
 		page, err := log.Events(ctx, session, from, int(newest-from))
 		if err != nil {
 			return nil, err
