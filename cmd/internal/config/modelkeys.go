@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"lashd/cmd/internal/providers"
@@ -36,10 +35,10 @@ func OpenKeySources(home string, c Config, nonce string) KeySources {
 	return KeySources{Memory: c.keys(os.Getenv), Store: keystore.New(home, ring), ring: ring, dir: home, nonce: nonce}
 }
 
-// OpenServerLogins returns the store of the OAuth logins to MCP servers. It has a directory of its own, so that they are no API keys.
+// OpenServerLogins returns the store of the OAuth logins to MCP servers. It has a file of its own, so that they are no API keys.
 func OpenServerLogins(home string) *keystore.Store {
-	s := keystore.New(filepath.Join(home, "mcp-logins"), keystore.NewKeyring(os.Getenv))
-	s.Again = "lash mcp login"
+	s := keystore.New(home, keystore.NewKeyring(os.Getenv))
+	s.Name, s.Again = "mcp-logins.json", "lash mcp login"
 	return s
 }
 

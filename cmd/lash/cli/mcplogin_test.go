@@ -198,7 +198,7 @@ func (p *place) until(what string, is func(protocol.PluginServer) bool) {
 // hidden fails if a secret of a login lies in a file of the place other than the key file of logins.
 func (p *place) hidden() {
 	p.t.Helper()
-	keys := filepath.Join(p.home, "mcp-logins", "keys.json")
+	keys := filepath.Join(p.home, "mcp-logins.json")
 	err := filepath.WalkDir(filepath.Dir(p.home), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || path == keys {
 			return nil
@@ -284,7 +284,7 @@ func TestMCPLogin(t *testing.T) {
 	t.Run("part13/6 lash mcp logout deletes the tokens", func(t *testing.T) {
 		p.want(0, "Logged out of docs.", "", "mcp", "logout", "docs")
 		p.until("the server requires a login again", func(s protocol.PluginServer) bool { return s.Login == protocol.LoginNeeded })
-		if data, err := os.ReadFile(filepath.Join(p.home, "mcp-logins", "keys.json")); err != nil || strings.Contains(string(data), loginMark) {
+		if data, err := os.ReadFile(filepath.Join(p.home, "mcp-logins.json")); err != nil || strings.Contains(string(data), loginMark) {
 			t.Errorf("the file has %s, %v", data, err)
 		}
 	})

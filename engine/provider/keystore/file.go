@@ -9,24 +9,24 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
 )
 
 const (
-	lockFile  = "keys.lock"           // in the data directory; locked while a command changes the keys
 	lockLimit = 15 * time.Second      // for other commands to finish; a keyring that hangs takes keyringLimit of it
 	lockPause = 20 * time.Millisecond // between attempts
 )
 
-// change runs edit on the entries of the file and stores them if edit returns true. One process at a time does so for a data
+// change locks keys.lock beside the file and runs edit on the entries of the file and stores them if edit returns true. One process at a time does so for a data
 // directory, and the keyring changes within that time too, so that the file and the keyring agree.
 func (s *Store) change(ctx context.Context, edit func(map[string]entry) (bool, error)) error {
 	if err := makeDir(s.dir); err != nil {
 		return err
 	}
-	lock := flock.New(filepath.Join(s.dir, lockFile), flock.SetPermissions(0o600))
+	lock := flock.New(strings.TrimSuffix(s.Path(), ".json")+".lock", flock.SetPermissions(0o600))
 	defer lock.Close()
 	waiting, cancel := context.WithTimeout(ctx, lockLimit)
 	defer cancel()
@@ -52,7 +52,7 @@ func (s *Store) Check() error {
 	return err
 }
 
-// read reads the file. A missing file has no keys. A file that other users can read is an error, because its keys may be known to them.
+// read reads the file. A missing file has no keys. A file that others can read is an error, because its keys may be known to them.
 func (s *Store) read() (map[string]entry, error) {
 	entries := map[string]entry{}
 	f, err := os.Open(s.Path())
@@ -67,8 +67,8 @@ func (s *Store) read() (map[string]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s has mode %#o and may be read by other users; run chmod 600 on it, and replace its keys if others use this machine", s.Path(), mode)
+	if err := checkPrivate(s.Path(), info); err != nil {
+		return nil, err
 	}
 	if err := json.NewDecoder(f).Decode(&entries); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w; remove it and run lash login", s.Path(), plain(err))

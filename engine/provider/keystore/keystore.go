@@ -27,7 +27,9 @@ const File = "keys.json"
 
 // Store has one key for each provider. It is safe for concurrent use.
 type Store struct {
-	Again string // command with which a person stores an entry again; empty: lash login NAME. Set it before the first use
+	// Name and Again may be set before the first use.
+	Name  string // of the file; empty: File
+	Again string // command with which a person stores an entry again; empty: lash login NAME
 
 	dir  string   // the data directory; may not exist before the first Set
 	ring *Keyring // asked for keys that the file marks with Keyring
@@ -49,13 +51,14 @@ type entry struct {
 	Stamp   string `json:"stamp,omitempty"`   // differs for each key that was put into the keyring, so that no process uses an older one
 }
 
-// New returns the store of a data directory, which need not exist.
+// New returns the store of a data directory, which need not exist. Its file belongs into the data directory itself, whose files no tool
+// of a session opens, also by another name.
 func New(dir string, ring *Keyring) *Store {
 	return &Store{dir: dir, ring: ring, readers: map[string]reader{}}
 }
 
 // Path returns the path of the file.
-func (s *Store) Path() string { return filepath.Join(s.dir, File) }
+func (s *Store) Path() string { return filepath.Join(s.dir, cmp.Or(s.Name, File)) }
 
 // Has reports whether the store has a key for a provider. It does not ask the keyring.
 // A file that cannot be read counts as one without keys.

@@ -98,6 +98,20 @@ func TestStoreRefusesFiles(t *testing.T) {
 		if _, err := s.Set(t.Context(), "openai", provider.NewSecret("x")); err == nil || s.Has("openai") {
 			t.Errorf("%v", err)
 		}
+		write(t, s.Path(), `{"openai": {"key": "sk-hunter22"}}`, 0o600)
+		other := filepath.Join(t.TempDir(), "notes.txt")
+		if err := os.Link(s.Path(), other); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Key(t.Context(), "openai"); err == nil || !strings.Contains(err.Error(), "has 2 names (hard links)") {
+			t.Errorf("part13/6 a file with another name: %v", err)
+		}
+		if err := os.Remove(other); err != nil {
+			t.Fatal(err)
+		}
+		if key, err := s.Key(t.Context(), "openai"); err != nil || key.Reveal() != "sk-hunter22" {
+			t.Errorf("part13/6 a file whose other name was removed: %q, %v", key.Reveal(), err)
+		}
 	})
 	t.Run("issue/18 a key in a keyring that does not answer is an error that says what to do", func(t *testing.T) {
 		s := newStore(t)

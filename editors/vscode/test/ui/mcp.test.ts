@@ -65,7 +65,7 @@ describe("part13/vscode MCP servers", function () {
     await code.page.locator(".notification-toast", { hasText: "You are signed in to docs." }).waitFor();
     await until(() => docs()?.login === "loggedIn" && docs()?.state === "ready");
     assert.ok(server.authorized > 0);
-    assert.deepEqual(filesWith(code.dir, "refresh-of-mcp"), [join(code.home, "mcp-logins", "keys.json")]);
+    assert.deepEqual(filesWith(code.dir, "refresh-of-mcp"), [join(code.home, "mcp-logins.json")]);
   });
 
   it("restarts a server, and shows its log", async () => {
