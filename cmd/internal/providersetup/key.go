@@ -75,13 +75,18 @@ func (s Setup) openFor(k Key) (config.Config, config.KeySources, error) {
 	return c, s.sources(c), nil
 }
 
-// otherKeys returns an error if a key of the environment, which counts before a stored one, would go to the address of k.
+// otherKeys returns an error if another key, which counts before a stored one, would go to the address of k.
 func otherKeys(c config.Config, k Key) error {
-	set := setVariables(c, k.Provider)
-	if k.BaseURL == "" || len(set) == 0 {
+	set, named := setVariables(c, k.Provider), c.Providers[k.Provider].Key
+	switch {
+	case k.BaseURL == "":
 		return nil
+	case named != nil && named.Env == "":
+		return fmt.Errorf("the key that config.toml names would be sent to %s; remove key from [providers.%s], or choose another name for the provider", k.BaseURL, k.Provider)
+	case len(set) > 0:
+		return fmt.Errorf("the key in %s would be sent to %s; unset the variable, or choose another name for the provider", set[0], k.BaseURL)
 	}
-	return fmt.Errorf("the key in %s would be sent to %s; unset the variable, or choose another name for the provider", set[0], k.BaseURL)
+	return nil
 }
 
 // loginOnly returns an error for a provider that takes a login in place of a key.

@@ -1,0 +1,86 @@
+package providersetup_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lashd/cmd/internal/providersetup"
+	"lashd/engine/provider"
+	"lashd/engine/provider/keystore"
+)
+
+// newSetup returns the set-up of a data directory with a config.toml, as a daemon has it.
+func newSetup(t *testing.T, config string) (providersetup.Setup, *keystore.Store) {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("LASHD_KEYRING", "off")
+	t.Setenv("OPENAI_API_KEY", "")
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	memory := provider.NewKeys(os.Getenv, "OPENAI_API_KEY")
+	memory.Accept("openai")
+	return providersetup.Setup{Home: home, Memory: memory}, keystore.New(home, keystore.NewKeyring(os.Getenv))
+}
+
+// configured returns what config.toml has now.
+func configured(t *testing.T, s providersetup.Setup) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(s.Home, "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// moved is a key with a new address.
+var moved = providersetup.Key{Provider: "openai", Text: provider.NewSecret("sk-entered"), BaseURL: "http://127.0.0.1:1/v1", Untested: true}
+
+func TestNewAddressAndOtherKeys(t *testing.T) {
+	for from, c := range map[string]struct{ config, env, want string }{
+		"the environment": {"# mine\n", "sk-of-the-environment", "the key in OPENAI_API_KEY would be sent to http://127.0.0.1:1/v1"},
+		"config.toml":     {"[providers.openai]\nkey = { file = \"k\" }\n", "", "the key that config.toml names would be sent to http://127.0.0.1:1/v1"},
+	} {
+		s, store := newSetup(t, c.config)
+		t.Setenv("OPENAI_API_KEY", c.env)
+		_, _, err := s.SetKey(t.Context(), moved)
+		if err == nil || !strings.Contains(err.Error(), c.want) || store.Has("openai") || configured(t, s) != c.config {
+			t.Errorf("part13/vscode a new address while the key comes from %s: %v, stored %v, with the file\n%s\nwant %q and no change", from, err, store.Has("openai"), configured(t, s), c.want)
+		}
+		still := moved
+		still.BaseURL = ""
+		if _, _, err := s.SetKey(t.Context(), still); err != nil || !store.Has("openai") {
+			t.Errorf("part13/vscode a key without an address while another one comes from %s: %v", from, err)
+		}
+	}
+}
+
+func TestAddressAfterKey(t *testing.T) {
+	s, store := newSetup(t, "# mine\n")
+	if err := os.WriteFile(store.Path(), []byte("no JSON"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.SetKey(t.Context(), moved); err == nil || !strings.Contains(err.Error(), "the key was not stored") || configured(t, s) != "# mine\n" {
+		t.Errorf("part13/vscode an address whose key cannot be stored: %v, with the file\n%s", err, configured(t, s))
+	}
+	if err := os.Remove(store.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.SetKey(t.Context(), moved); err != nil || !strings.Contains(configured(t, s), `base_url = "http://127.0.0.1:1/v1"`) {
+		t.Errorf("part13/vscode an address with its key: %v, with the file\n%s", err, configured(t, s))
+	}
+}
+
+func TestKeyOfARunningDaemon(t *testing.T) {
+	s, _ := newSetup(t, "")
+	if stored, _, err := s.SetKey(t.Context(), moved); err != nil || !stored.Restart || s.Memory.From("openai") != "" {
+		t.Errorf("part13/vscode a daemon with the old address gets the key for the new one: %+v, %v, %q", stored, err, s.Memory.From("openai"))
+	}
+	still := moved
+	still.BaseURL = ""
+	if stored, _, err := s.SetKey(t.Context(), still); err != nil || stored.Restart || s.Memory.From("openai") != "openai" {
+		t.Errorf("part13/vscode a daemon does not get a key for the address that it has: %+v, %v, %q", stored, err, s.Memory.From("openai"))
+	}
+}
