@@ -52,7 +52,8 @@ func TestIntentsOfOneCall(t *testing.T) {
 	}
 }
 
-// TestTaskCancelledAtOnce has a call start a command and cancel it. It is over then, and does not run.
+// TestTaskCancelledAtOnce has a call start a command and cancel it. It is over then, and does not run. TestCancelTasks of package live forces
+// the order that matters: the attempt knows of its end before it begins.
 func TestTaskCancelledAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	begin := protocol.ToolIntent{StartTask: &protocol.StartTaskIntent{TaskID: "tsk_c", Spec: protocol.TaskSpec{
