@@ -60,6 +60,7 @@ func TestHostileWorkspaces(t *testing.T) {
 	t.Run("outside/5 a plugin is a link out of the workspace", linkedPlugin)
 	t.Run("outside/5 a scan reads a bounded number of entries of unapproved plugins", manyEntries)
 	t.Run("outside/5 a scan reads a bounded number of bytes of unapproved plugins", manyBytes)
+	t.Run("outside/5 a scan of unapproved plugins has a time limit", longScan)
 	t.Run("outside/5 files that never end are refused", endlessFiles)
 }
 
@@ -137,6 +138,16 @@ func manyBytes(t *testing.T) {
 		if got := info.Found != ""; got != read {
 			t.Errorf("plugin %d is %+v", p, info)
 		}
+	}
+}
+
+func longScan(t *testing.T) {
+	cwd := workspace(t)
+	w := newWorld(t)
+	w.scan = time.Nanosecond
+	w.start().session(cwd)
+	if info := w.status(cwd, "g", protocol.PluginUntrusted); info.Found != "" || len(info.Problems) != 1 || !strings.Contains(info.Problems[0].Message, "take longer than 5s to read") {
+		t.Errorf("it is %+v", info)
 	}
 }
 

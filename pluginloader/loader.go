@@ -61,6 +61,7 @@ type Config struct {
 	Memory  Memory
 	Log     *slog.Logger
 	Settle  time.Duration // quiet time before changed files are scanned; 0: the default of package watch
+	Scan    time.Duration // limit of one scan of the unapproved plugins of a workspace; 0: five seconds
 
 	// News is called with each change of a plugin's info.
 	News func(protocol.ServerEvent)

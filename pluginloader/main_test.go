@@ -3,6 +3,7 @@
 package pluginloader_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -59,6 +60,7 @@ type world struct {
 
 	sandbox pluginloader.SandboxMode
 	limits  proc.Limits
+	scan    time.Duration // limit of a scan; 0: none that a slow machine reaches
 }
 
 func newWorld(t testing.TB) *world {
@@ -94,7 +96,7 @@ func (w *world) start() *world {
 	}
 	w.Loader = pluginloader.New(pluginloader.Config{
 		Base: base, Driver: standard.ID, User: []string{w.user}, Home: w.home, Environ: os.Environ(), Nonce: store.Facts().StoreID,
-		Sandbox: w.sandbox, Limits: w.limits, Options: w.options, Replace: w.replace, Memory: store, Log: log, Running: func() (protocol.TurnID, bool) { return w.Running() },
+		Sandbox: w.sandbox, Limits: w.limits, Scan: cmp.Or(w.scan, time.Hour), Options: w.options, Replace: w.replace, Memory: store, Log: log, Running: func() (protocol.TurnID, bool) { return w.Running() },
 		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { w.ToolsChanged(ctx, id) },
 		Revoked:      func(ctx context.Context) { w.PluginsRevoked(ctx) },
 		News: func(e protocol.ServerEvent) {

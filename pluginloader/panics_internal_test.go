@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
@@ -13,7 +14,7 @@ func TestAPanicOfALookFailsThePlugin(t *testing.T) {
 	t.Run("outside/28 a scan that panics does not affect others", func(t *testing.T) {
 		s := &set{scope: protocol.ScopeUser} // without a loader, every look at a directory panics
 		broken, gone := &entry{set: s, dir: t.TempDir(), log: child.NewLog(slog.Default())}, &entry{set: s}
-		findings, _ := findAll(t.Context(), []look{{entry: broken, there: true, asked: 3}, {entry: gone}})
+		findings, _ := findAll(t.Context(), []look{{entry: broken, there: true, asked: 3}, {entry: gone}}, time.Hour)
 		f := findings[0]
 		if f == nil || f.status != protocol.PluginFailed || f.asked != 3 || f.unit != nil || len(f.problems) != 1 || findings[1] != nil {
 			t.Fatalf("found %+v", findings)

@@ -154,7 +154,7 @@ func (s *set) arrange(dirs []string) (now, gone []*entry) {
 // findAll scans directories. It scans up to looksAtATime at once. Those without any approval follow
 // one after the other, share one allowance, and have a common time limit. took is the time for
 // them.
-func findAll(ctx context.Context, looks []look) (findings []*finding, took time.Duration) {
+func findAll(ctx context.Context, looks []look, limit time.Duration) (findings []*finding, took time.Duration) {
 	findings = make([]*finding, len(looks))
 	var looking sync.WaitGroup
 	free := make(chan struct{}, looksAtATime)
@@ -171,7 +171,7 @@ func findAll(ctx context.Context, looks []look) (findings []*finding, took time.
 		})
 	}
 	begin := time.Now()
-	bounded, end := context.WithTimeoutCause(ctx, maxUnapprovedTime, errAllowance)
+	bounded, end := context.WithTimeoutCause(ctx, limit, errAllowance)
 	defer end()
 	left := newAllowance()
 	for _, i := range unapproved {

@@ -71,7 +71,7 @@ func (l *Loader) look(life context.Context, s *set, then ...func()) {
 	s.looking, s.again, s.then = end, false, nil
 	l.inBackground("look at plugins", func() {
 		defer end()
-		findings, took := findAll(ctx, looks)
+		findings, took := findAll(ctx, looks, cmp.Or(l.config.Scan, maxUnapprovedTime))
 		l.post(func(life context.Context) {
 			s.looking = nil
 			s.rest(took)
