@@ -90,8 +90,7 @@ func (k *upkeep) tick(ctx context.Context) {
 	idle := time.Since(k.last) >= idleAfter
 	if idle && k.unfolded {
 		k.w.fold(ctx, k.idleMode())
-		k.w.shrink(ctx)
-		k.unfolded, k.erase, k.log = false, false, 0
+		k.unfolded, k.erase, k.log = k.w.shrink(ctx), false, 0 // the file shrinks when the log is folded again
 	}
 	if idle && time.Since(k.swept) > sweepEvery {
 		k.sweep(ctx)
@@ -170,20 +169,23 @@ func withoutLockWait(ctx context.Context, tx *tx, f func() error) error {
 	return errors.Join(err, setBusyTimeout(context.WithoutCancel(ctx), tx, busyTimeout))
 }
 
-// shrink returns up to 1000 free pages to the file system if more than a fourth of all pages is
-// free.
-func (w *writer) shrink(ctx context.Context) {
+// shrink frees up to 1000 pages for the file system if more than a fourth of all pages is free, and
+// reports whether it did. The next fold returns them.
+func (w *writer) shrink(ctx context.Context) (did bool) {
 	tx := &tx{stmts: w.stmts}
-	var free, all int
+	var free, all, left int
 	err := errors.Join(
 		tx.row(ctx, "PRAGMA freelist_count", nil, &free),
 		tx.row(ctx, "PRAGMA page_count", nil, &all))
 	if err == nil && free*freePageShare > all {
 		_, err = w.stmts.conn.ExecContext(ctx, "PRAGMA incremental_vacuum(1000)")
+		err = errors.Join(err, tx.row(ctx, "PRAGMA freelist_count", nil, &left))
+		did = err == nil && left < free
 	}
 	if err = w.failed(err); err != nil {
 		w.log.Warn("free pages not given back", "error", err)
 	}
+	return did
 }
 
 // setBusyTimeout sets how long the writer's connection waits for a lock, in milliseconds.

@@ -79,6 +79,21 @@ func TestUpkeep(t *testing.T) {
 			}
 		})
 	})
+	t.Run("runtime/P14 an idle store gives the space of deleted data back to the file system", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, stop := start(t, quiet(t.TempDir()))
+			defer stop()
+			commit(t, s, rootCommit("ses_a"))
+			note := protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartText, Text: strings.Repeat("x", 1<<20)}}}
+			commit(t, s, &Commit{Session: "ses_a", Nodes: []protocol.Node{{ID: "nod_1", Message: &note}}})
+			full, _ := afterIdling(s)
+			commit(t, s, &Commit{Session: "ses_a", Delete: true})
+			if now, _ := afterIdling(s); now > full-1<<19 {
+				t.Errorf("the database has %d bytes, and %d after a session of 1 MiB was deleted", full, now)
+			}
+			verified(t, s)
+		})
+	})
 	t.Run("a busy store restarts its log", func(t *testing.T) {
 		s, stop := start(t, quiet(t.TempDir()))
 		defer stop()

@@ -180,7 +180,7 @@ func TestBlobs(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("unused files are removed after an hour", func(t *testing.T) {
+	t.Run("runtime/P15 unused files are removed after an hour", func(t *testing.T) {
 		kept := must(s.PrepareBlob(bytes.Repeat([]byte{'e'}, inlineBlob+1)))
 		commit(t, s, &Commit{Session: "ses_a", Blobs: []Blob{kept}})
 		garbage, young := protocol.DigestOf([]byte("garbage")), protocol.DigestOf([]byte("young"))
@@ -202,6 +202,19 @@ func TestBlobs(t *testing.T) {
 			if _, err := os.Stat(s.writer.blobs.path(d)); (err == nil) != want {
 				t.Errorf("file %s exists: %v, want %v", d, err == nil, want)
 			}
+		}
+	})
+	t.Run("runtime/P15 a file is kept if the rows cannot be read that may name it", func(t *testing.T) {
+		unsure := protocol.DigestOf([]byte("unsure"))
+		old, unreadable := time.Now().Add(-2*blobWait), errors.New("the rows cannot be read")
+		if err := errors.Join(s.writer.blobs.write(unsure, []byte("x")), os.Chtimes(s.writer.blobs.path(unsure), old, old)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.writer.blobs.sweep(func(protocol.Digest) (bool, error) { return false, unreadable }); !errors.Is(err, unreadable) {
+			t.Errorf("the sweep reports %v, want %v", err, unreadable)
+		}
+		if _, err := os.Stat(s.writer.blobs.path(unsure)); err != nil {
+			t.Error(err)
 		}
 	})
 }

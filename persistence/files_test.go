@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"errors"
+	"os"
 	"testing"
 
 	"lashd/rpc/protocol"
@@ -95,7 +96,12 @@ func TestFiles(t *testing.T) {
 	})
 	t.Run("issue/6-2 a commit with copies is rejected on a full disk", func(t *testing.T) {
 		s := open(t, t.TempDir())
+		commit(t, s, rootCommit("ses_a"))                                                               // by then the space was reserved
+		if err := errors.Join(os.Remove(s.ballast.path), os.Mkdir(s.ballast.path, 0o700)); err != nil { // so upkeep cannot reserve it again
+			t.Fatal(err)
+		}
 		s.ballast.released.Store(true)
+		s.writer.restoreBallast()
 		refuse(t, s, looked("one"), ErrFull)
 	})
 	t.Run("issue/6-2 unfinished undos are listed until their journal is removed", func(t *testing.T) {
