@@ -25,7 +25,7 @@ import (
 func canary(n int) string { return fmt.Sprintf("sk-canary%02d-5f1c9a7e3b%02d", n, n) }
 
 // canaries is how many keys TestCanaries gives lashd.
-const canaries = 30
+const canaries = 34
 
 // spelled are the forms in which a key may lie in a file: plain, and in base64 at each of the three alignments.
 func spelled(key string) []string {
@@ -103,6 +103,7 @@ type planted struct {
 	peer   *peer
 	models []string
 	ring   *secretservice.Service
+	guard  *guard
 }
 
 // newPlanted writes a configuration with a model for each key.
@@ -160,6 +161,7 @@ func newPlanted(t *testing.T) *planted {
 	c.write(filepath.Join(c.user, "absolute.key"), canary(12)+"\n")
 	c.write(filepath.Join(c.user, "command.key"), canary(13)+"\n")
 	c.write(filepath.Join(c.user, "failing.key"), canary(14)+"\n")
+	c.guard = newGuard(c)
 	c.children()
 	return c
 }
@@ -178,7 +180,8 @@ def execute(name, args):
 		"plugin.json": `{"name":"panics","lashd":{"process":{"command":["python3","${PLUGIN_ROOT}/main.py"]},"tools":[{"name":"panic","description":"d"}]}}`,
 	})
 	c.plugin("serves", map[string]string{".mcp.json": mcpJSON(map[string]server{
-		"sdk": {Command: "sh", Args: []string{"-c", "env >" + filepath.Join(c.work, "env-mcp") + "; exec " + goServer(c.t)}},
+		"guarded": {URL: c.guard.URL + "/mcp"},
+		"sdk":     {Command: "sh", Args: []string{"-c", "env >" + filepath.Join(c.work, "env-mcp") + "; exec " + goServer(c.t)}},
 	})})
 }
 
@@ -310,6 +313,7 @@ func TestCanaries(t *testing.T) {
 		c.login()
 		c.ringed()
 		c.served()
+		c.signsIn()
 		c.conversations()
 		c.processes()
 		for _, args := range [][]string{{"doctor"}, {"config"}, {"model"}, {"session"}, {"doctor", "--json"}, {"config", "--json"}, {"model", "--json"}, {"session", "--json"}, {"call", "model/list"}, {"call", "server/diagnostics"}} {
