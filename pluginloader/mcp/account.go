@@ -31,9 +31,10 @@ type account struct {
 	flight singleflight.Group
 
 	mu    sync.Mutex
-	read  bool    // the store was read
-	now   *grants // nil: no login
-	trial string  // access token of a renewal after a refusal, which the server has not accepted yet
+	read  bool      // the store was read
+	now   *grants   // nil: no login
+	trial string    // access token of the newest renewal after a refusal
+	tried time.Time // when that was
 }
 
 // grants is a login: tokens, and the registration of the client to which they belong. It never changes.
@@ -48,6 +49,9 @@ type grants struct {
 	Refresh      string           `json:"refresh,omitempty"`
 	Expires      time.Time        `json:"expires,omitzero"` // zero: unknown
 }
+
+// trialTime is how long tokens must be good for before lashd renews them after a refusal once more.
+const trialTime = time.Minute
 
 // accountTime bounds the wait for the key store together with one renewal.
 const accountTime = 45 * time.Second
@@ -274,7 +278,7 @@ func (a *account) refused(ctx context.Context, sent string) (bool, error) {
 		return true, nil
 	}
 	a.mu.Lock()
-	again := a.trial == g.Access
+	again := a.trial == g.Access && time.Since(a.tried) < trialTime
 	a.mu.Unlock()
 	if again || g.Refresh == "" {
 		return false, nil
@@ -284,7 +288,7 @@ func (a *account) refused(ctx context.Context, sent string) (bool, error) {
 		return false, err
 	}
 	a.mu.Lock()
-	a.trial = newer.Access
+	a.trial, a.tried = newer.Access, time.Now()
 	a.mu.Unlock()
 	return true, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 )
 
 func TestRefusedRenewal(t *testing.T) {
@@ -22,6 +23,21 @@ func TestRefusedRenewal(t *testing.T) {
 			t.Errorf("part13/6 a renewal that is answered with %s: %v, want the login to end: %v", body, err, ended)
 		}
 		s.Close()
+	}
+}
+
+func TestRefusedAgain(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"access_token":"second","token_type":"Bearer"}`)
+	}))
+	defer s.Close()
+	for renewed, want := range map[time.Duration]bool{0: false, -time.Hour: true} {
+		a := &account{client: s.Client(), trial: "first", tried: time.Now().Add(renewed)}
+		a.became(&grants{Access: "first", Refresh: "r", TokenURL: s.URL})
+		if got, err := a.refused(t.Context(), "Bearer first"); got != want || err != nil {
+			t.Errorf("part13/6 renewed tokens that are refused after %v are renewed again: %v, %v", -renewed, got, err)
+		}
 	}
 }
 
