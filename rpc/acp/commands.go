@@ -48,8 +48,8 @@ func (l *commandList) refresh(ctx context.Context, call caller) {
 // that plugins offer to clients, and their skills and commands.
 func (s *ref) commands(ctx context.Context, call caller) []sdk.AvailableCommand {
 	all := []sdk.AvailableCommand{{
-		Name: compact, Description: "Summarize the conversation so far to free context.",
-		Input: hint("what the summary must keep"),
+		Name: compact, Description: "Show what a summary of the conversation would replace, and summarize with /compact now.",
+		Input: hint("[now] [what the summary must keep]"),
 	}}
 	for _, o := range s.operations(ctx, call) {
 		c := sdk.AvailableCommand{Name: o.Name, Description: o.Description}
@@ -60,12 +60,30 @@ func (s *ref) commands(ctx context.Context, call caller) []sdk.AvailableCommand 
 	}
 	for _, o := range s.offered(ctx, call) {
 		c := sdk.AvailableCommand{Name: o.Name, Description: cmp.Or(o.Description, o.Name)}
-		if o.Hint != "" {
-			c.Input = hint(o.Hint)
+		if text := argumentsHint(o); text != "" {
+			c.Input = hint(text)
 		}
 		all = append(all, c)
 	}
 	return all
+}
+
+// argumentsHint returns what an editor shows for the arguments of a skill or a command. The editor cannot complete them, so those of a prompt of an
+// MCP server have their descriptions.
+func argumentsHint(c protocol.CommandInfo) string {
+	var all []string
+	for _, a := range c.Arguments {
+		text := a.Name
+		if a.Description != "" {
+			text += ": " + a.Description
+		}
+		if a.Required {
+			all = append(all, "<"+text+">")
+		} else {
+			all = append(all, "["+text+"]")
+		}
+	}
+	return cmp.Or(strings.Join(all, " "), c.Hint)
 }
 
 // offered returns the skills and commands of plugins. After an error it logs and returns none, as operations does.
@@ -174,12 +192,10 @@ func (p *prompts) runCommand(ctx context.Context, pr *prompt, c slash) (*sdk.Pro
 // string is shown as text, all others as a block of JSON.
 func (s *ref) invoke(ctx context.Context, c slash) (string, error) {
 	if c.name == compact {
-		p := protocol.SessionCompactParams{Mutation: newMutation(), SessionID: s.id, Instructions: c.rest}
-		var r protocol.SessionCompactResult
-		if err := s.daemon.call(ctx, "session/compact", p, &r); err != nil || !r.Compacted {
-			return "There is nothing to summarize.", err
+		if rest, now := strings.CutPrefix(c.rest+" ", "now "); now {
+			return s.compactNow(ctx, strings.TrimSpace(rest))
 		}
-		return "The conversation so far was summarized.", nil
+		return s.previewCompaction(ctx, c.rest)
 	}
 	args, err := s.argumentsFor(ctx, c)
 	if err != nil {
@@ -195,6 +211,29 @@ func (s *ref) invoke(ctx context.Context, c slash) (string, error) {
 		return plain, nil
 	}
 	return "```json\n" + string(r.Output) + "\n```", nil
+}
+
+// noCompaction is the answer to the command compact if there is too little history.
+const noCompaction = "There is nothing to summarize."
+
+// compactNow summarizes the conversation. what says what the summary must keep.
+func (s *ref) compactNow(ctx context.Context, what string) (string, error) {
+	p := protocol.SessionCompactParams{Mutation: newMutation(), SessionID: s.id, Instructions: what}
+	var r protocol.SessionCompactResult
+	if err := s.daemon.call(ctx, "session/compact", p, &r); err != nil || !r.Compacted {
+		return noCompaction, err
+	}
+	return "The conversation so far was summarized.", nil
+}
+
+// previewCompaction returns what a summary would replace, and the command that makes it. Indented lines keep editors from reading inputs as Markdown.
+func (s *ref) previewCompaction(ctx context.Context, what string) (string, error) {
+	var r protocol.CompactionPreviewResult
+	if err := s.daemon.call(ctx, "session/compactPreview", protocol.SessionParams{SessionID: s.id}, &r); err != nil || !r.Compacts {
+		return noCompaction, err
+	}
+	command := strings.TrimSpace("/" + compact + " now " + what)
+	return "Nothing has changed yet.\n\n    " + strings.ReplaceAll(r.String(), "\n", "\n    ") + "\n\nTo summarize, send:\n\n    " + command + "\n", nil
 }
 
 // argumentsFor turns the text after a command into arguments. Text that begins

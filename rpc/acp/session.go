@@ -291,6 +291,8 @@ func (s *session) event(ctx context.Context, ev *protocol.Event) {
 	case protocol.EventToolRequested:
 		s.calls.requested(ctx, ev)
 		return
+	case protocol.EventUsageUpdated:
+		ev.Total = s.spent(ctx, ev.Total)
 	}
 	s.send(ctx, s.view.event(ev)...)
 	switch ev.Type {
@@ -298,10 +300,22 @@ func (s *session) event(ctx context.Context, ev *protocol.Event) {
 		s.retries.completed(ctx, ev.Item)
 	case protocol.EventTaskCompleted:
 		s.retries.taskEnded(ctx, ev.Task)
+		if ev.Task.Spec.Subagent != nil {
+			s.send(ctx, s.view.cost(s.spent(ctx, nil))...)
+		}
 	case protocol.EventTurnCompleted:
 		s.prompts.settle(ev)
 		s.work.Go(func() { s.commands.refresh(ctx, s.daemon.call) })
 	}
+}
+
+// spent returns what the session and its subagents have used in all. If the daemon does not answer, it is own.
+func (s *session) spent(ctx context.Context, own *protocol.Usage) *protocol.Usage {
+	var r protocol.UsageReadResult
+	if err := s.link.Call(ctx, "usage/read", protocol.UsageReadParams{SessionID: s.id}, &r); err != nil {
+		return own
+	}
+	return &r.Total
 }
 
 // busy reports whether a prompt or a question waits for the daemon.

@@ -268,7 +268,7 @@ func (v *view) usage(c *protocol.CallRecord) []update {
 	return []update{&sdk.SessionUsageUpdate{Size: int(v.window), Used: int(v.used), SessionUpdate: "usage_update"}}
 }
 
-// cost shows what a session has cost in all, without its subagents. It is empty for
+// cost shows what a session has cost in all, with its subagents. It is empty for
 // models without a price. The protocol reports costs only with the context, so it
 // is also empty as long as that is unknown.
 func (v *view) cost(total *protocol.Usage) []update {

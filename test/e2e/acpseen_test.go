@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -66,6 +67,56 @@ func TestACPUsage(t *testing.T) {
 	if want := fmt.Sprintf("usage: %d of 1000", inputTokens+outputTokens); !e.shown(want) {
 		t.Errorf("issue/6-3 the editor was not shown %q:\n%s", want, e.story())
 	}
+}
+
+// TestACPCompact previews a compaction before it happens.
+func TestACPCompact(t *testing.T) {
+	t.Run("part13/8 /compact shows in an editor what a summary would replace, and /compact now summarizes", func(t *testing.T) {
+		w := newWorld(t, "allow", step(says("One.")), step(says("Two.")), step(says("Three.")), step(says("They counted.")))
+		w.write(w.dir+"/config.toml", fmt.Sprintf("approval = \"allow\"\n[[models]]\nid = \"fake\"\nbase_url = \"http://%s/v1\"\nkey_env = \"LASHD_E2E_NO_KEY\"\ncontext_window = 4000\n", w.door.Addr()))
+		defer w.shutdown()
+		e := w.editor(sdk.ClientCapabilities{})
+		e.open(w.work)
+		for _, n := range []string{"first", "second", "third"} {
+			e.says(n + "\n" + strings.Repeat("walrus ", 500))
+		}
+		before, requests := e.story(), len(w.model.Requests())
+		e.says("/compact keep names")
+		said := strings.TrimPrefix(e.story(), before)
+		for _, want := range []string{"agent: Nothing has changed yet.\n\n    The history has about ", "\n    A summary replaces ", "\n      › first\n", "stay word for word:\n      › third\n", "\n\nTo summarize, send:\n\n    /compact now keep names"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("the editor was shown\n%s\nwithout %q", said, want)
+			}
+		}
+		if n := len(w.model.Requests()); n != requests {
+			t.Errorf("the preview called the model %d times", n-requests)
+		}
+		e.says("/compact now keep names")
+		if !strings.Contains(e.story(), "The conversation so far was summarized.") || len(w.model.Requests()) != requests+1 || !strings.Contains(w.bodies()[requests], "keep names") {
+			t.Errorf("the editor was shown\n%s", e.story())
+		}
+	})
+}
+
+// TestACPCostOfSubagents shows what subagents cost, too, also if they end after the turn.
+func TestACPCostOfSubagents(t *testing.T) {
+	t.Run("part13/8 an editor is shown what the session has cost with its subagents", func(t *testing.T) {
+		w := team(t)
+		w.write(w.dir+"/config.toml", fmt.Sprintf("approval = \"allow\"\n[[models]]\nid = \"fake\"\nbase_url = \"http://%s/v1\"\nkey_env = \"LASHD_E2E_NO_KEY\"\ncontext_window = 1000\nprice = {input = 10000, output = 10000}\n", w.door.Addr()))
+		defer w.shutdown()
+		e := w.editor(sdk.ClientCapabilities{})
+		e.open(w.work)
+		e.says("lead")
+		w.dial("").noted(protocol.SessionID(e.id), 3)
+		e.until("the cost of all calls of the model is shown", func() bool {
+			for _, u := range e.updates {
+				if u.UsageUpdate != nil && u.UsageUpdate.Cost != nil && math.Abs(u.UsageUpdate.Cost.Amount-float64(len(w.model.Requests())*(inputTokens+outputTokens))/100) < 1e-6 {
+					return true
+				}
+			}
+			return false
+		})
+	})
 }
 
 // TestACPChildren has a subagent ask, and the user at the editor answer.

@@ -223,28 +223,7 @@ func (m compactionMsg) use(u *ui) tea.Cmd {
 	} else {
 		how = m.command + " compacts."
 	}
-	return u.println(each(faint, termtext.Printable(compactionText(m.preview)+"\n"+how)))
-}
-
-// compactionText describes the preview of a compaction.
-func compactionText(r protocol.CompactionPreviewResult) string {
-	lines := []string{fmt.Sprintf("The history has about %d tokens. Afterwards it has about %d and a summary.", r.Tokens, r.After),
-		fmt.Sprintf("A summary replaces %d messages, about %d tokens:", r.Summarized.Messages, r.Summarized.Tokens)}
-	lines = append(lines, partLines(r.Summarized)...)
-	lines = append(lines, fmt.Sprintf("These %d messages stay word for word:", r.Kept.Messages))
-	return strings.Join(append(lines, partLines(r.Kept)...), "\n")
-}
-
-// partLines returns a line for each of the newest five inputs of a part.
-func partLines(p protocol.CompactionPart) (lines []string) {
-	shown := p.Inputs[max(0, len(p.Inputs)-5):]
-	if n := p.More + len(p.Inputs) - len(shown); n > 0 {
-		lines = append(lines, fmt.Sprintf("  %d earlier inputs", n))
-	}
-	for _, text := range shown {
-		lines = append(lines, "  › "+text)
-	}
-	return lines
+	return u.println(each(faint, termtext.Printable(m.preview.String()+"\n"+how)))
 }
 
 // compactNow replaces old history by a summary.

@@ -56,7 +56,7 @@ A summary replaces 14 messages, about 600 tokens:
   › 6
 These 2 messages stay word for word:
   › 7`
-	if got := compactionText(m.preview); got != want {
+	if got := m.preview.String(); got != want {
 		t.Errorf("part13/7 the preview is\n%s\nwant\n%s", got, want)
 	}
 	u, s := inWorkspace(t)
