@@ -53,7 +53,7 @@ export function sessionCommands(parts: CommandContext): Commands {
     archiveSession: change((sessionId) => daemon.change("session/archive", { sessionId })),
     unarchiveSession: change((sessionId) => daemon.change("session/archive", { sessionId, undo: true })),
     deleteSession: change((id) => remove(parts, id)),
-    compactSession: change((sessionId) => daemon.change("session/compact", { sessionId })),
+    compactSession: (target: Target, instructions?: unknown) => change((id) => compact(parts, id, typeof instructions === "string" ? instructions : ""))(target),
     refresh: () => sessions.load(),
     answer: (id: DecisionID, choice: DecisionChoice) => {
       const decision = sessions.decisions.find((d) => d.decisionId === id);
@@ -86,7 +86,7 @@ function idOf(target: Target, chats: Chats): SessionID | undefined {
   return typeof target === "string" ? target : (sessionOf(target) ?? chats.active?.followed.id);
 }
 
-/** newSession creates a session and shows it. askDriver lets the user choose the driver, whatever the settings say. */
+/** newSession shows a session without messages: an open one, or a new one. askDriver lets the user choose the driver, whatever the settings say. */
 async function newSession({ daemon, chats }: CommandContext, askDriver: boolean) {
   const cwd = (await folder())?.uri.fsPath;
   if (cwd === undefined) {
@@ -98,8 +98,7 @@ async function newSession({ daemon, chats }: CommandContext, askDriver: boolean)
     return;
   }
   try {
-    const { sessionId } = await daemon.change("session/new", { cwd, ...driver });
-    chats.show(sessionId);
+    await chats.showNew(cwd, driver, async () => (await daemon.change("session/new", { cwd, ...driver })).sessionId);
   } catch (error) {
     if (kindOf(error) !== "modelNotFound") {
       throw error;
@@ -116,6 +115,16 @@ function folder() {
 async function fork({ daemon, chats }: CommandContext, id: SessionID) {
   const { sessionId } = await daemon.change("session/fork", { sessionId: id });
   chats.show(sessionId);
+}
+
+/** compact shows in the chat what a compaction would do. The user starts it there. */
+async function compact({ daemon, chats }: CommandContext, sessionId: SessionID, instructions: string) {
+  const preview = await daemon.call("session/compactPreview", { sessionId });
+  if (preview.compacts) {
+    chats.give(sessionId, { type: "compaction", preview, instructions });
+  } else {
+    void vscode.window.showInformationMessage("lashd: The history is too short to compact.");
+  }
 }
 
 async function rename({ daemon, sessions }: CommandContext, sessionId: SessionID) {

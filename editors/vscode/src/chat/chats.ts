@@ -2,9 +2,10 @@ import * as vscode from "vscode";
 import type { SessionID } from "../protocol";
 import { FollowedSession } from "../sessions";
 import { attachmentOfFile, attachmentOfSelection, pickAttachments } from "./attachments";
-import { ChatPanel, viewType, type Context } from "./panel";
+import { ChatPanel, viewType, type Context, type Given } from "./panel";
 import { SideChat } from "./sideChat";
 import { tabSurface, type Surface } from "./surface";
+import { UnusedSessions } from "./unused";
 
 /** Chats holds the open chats of this window, at most one per session. */
 export class Chats implements vscode.WebviewPanelSerializer {
@@ -12,13 +13,28 @@ export class Chats implements vscode.WebviewPanelSerializer {
   private readonly changed = new vscode.EventEmitter<ChatPanel>();
   /** fires when a chat or its visibility changes */
   readonly onChange = this.changed.event;
+  private readonly late = new Map<SessionID, Given>(); // messages for chats of the side bar that is not loaded yet
   private last?: ChatPanel;
 
   /** the view in the side bar */
   readonly side: SideChat;
+  private readonly unused: UnusedSessions;
+  private moving?: SessionID; // the session whose chat gets another place
 
-  constructor(private readonly context: Context, state: vscode.Memento) {
+  constructor(private readonly context: Omit<Context, "used">, state: vscode.Memento) {
     this.side = new SideChat(state, (id, surface) => this.add(id, surface));
+    this.unused = new UnusedSessions(context.daemon, state, context.log);
+  }
+
+  /** showNew shows a session without messages: an open one, or the one that create creates. */
+  async showNew(cwd: string, driver: { driver?: string }, create: () => Promise<SessionID>): Promise<void> {
+    const views = new Map([...this.open].map(([id, chat]) => [id, chat.followed.view]));
+    let id = this.unused.find({ cwd, ...driver }, views);
+    if (id === undefined) {
+      id = await create();
+      this.unused.add(id, { cwd, ...driver });
+    }
+    this.show(id);
   }
 
   /** show opens the chat of a session where the user wants new chats, or reveals it. */
@@ -35,8 +51,19 @@ export class Chats implements vscode.WebviewPanelSerializer {
 
   /** move shows the chat of a session in the editor area or in the side bar. Its draft stays where it was. */
   async move(id: SessionID, where: "editor" | "sideBar"): Promise<void> {
-    this.close(id);
+    this.leave(id);
     await (where === "sideBar" ? this.side.show(id) : this.showTab(id));
+  }
+
+  /** give shows the chat of a session, and passes a message to its page. */
+  give(id: SessionID, message: Given): void {
+    this.show(id);
+    const chat = this.open.get(id);
+    if (chat) {
+      chat.give(message);
+    } else {
+      this.late.set(id, message);
+    }
   }
 
   private showTab(id: SessionID) {
@@ -67,6 +94,13 @@ export class Chats implements vscode.WebviewPanelSerializer {
     return [...this.open.values()].find((chat) => chat.active) ?? this.last;
   }
 
+  /** leave closes a chat that gets another place. */
+  private leave(id: SessionID) {
+    this.moving = id;
+    this.open.get(id)?.close();
+    this.moving = undefined;
+  }
+
   close(id: SessionID): void {
     this.open.get(id)?.close();
   }
@@ -78,28 +112,35 @@ export class Chats implements vscode.WebviewPanelSerializer {
   attachSelection(): void {
     const editor = vscode.window.activeTextEditor;
     if (editor) {
-      this.active?.attach({ type: "attached", attached: attachmentOfSelection(editor) });
+      this.active?.give({ type: "attached", attached: attachmentOfSelection(editor) });
     }
   }
 
   /** attachFile attaches a file to the active chat. Without a file, the user selects some. */
   async attachFile(uri: vscode.Uri | undefined): Promise<void> {
     for (const file of uri ? [uri] : await pickAttachments()) {
-      this.active?.attach(await attachmentOfFile(file));
+      this.active?.give(await attachmentOfFile(file));
     }
   }
 
   private add(id: SessionID, panel: Surface) {
-    this.open.get(id)?.close(); // a session has one chat
-    const chat = new ChatPanel(panel, new FollowedSession(this.context.daemon, id, this.context.log), this.context);
+    this.leave(id); // a session has one chat
+    const context = { ...this.context, used: () => this.unused.used(id) };
+    const chat = new ChatPanel(panel, new FollowedSession(this.context.daemon, id, this.context.log), context);
     this.open.set(id, chat);
     this.last = chat;
+    const late = this.late.get(id);
+    this.late.delete(id);
+    if (late) {
+      chat.give(late);
+    }
     chat.onChange(() => {
       this.last = chat.active ? chat : this.last;
       this.changed.fire(chat);
     });
     chat.onClose(() => {
       this.open.delete(id);
+      void (this.moving === id ? undefined : this.unused.closed(id, chat.followed.view));
       this.last = this.last === chat ? [...this.open.values()].at(-1) : this.last;
       this.changed.fire(chat);
     });

@@ -3,6 +3,7 @@ import type { Commands } from "../commands";
 import type { Daemon } from "../daemon/daemon";
 import type { Provider } from "../model/providers";
 import type { Session, SessionID, TurnID } from "../protocol";
+import { showInstructions } from "../views/instructions";
 import { sessionOf, type Node } from "../views/sessionTree";
 import { showRules, type Place } from "../views/rules";
 import type { Traces } from "../views/traces";
@@ -24,6 +25,7 @@ export function chatCommands(daemon: Daemon, chats: Chats, traces: Traces, local
     chooseMode: () => chooseMode(daemon, activeSession()),
     showTrace: (of: TurnID | Node | undefined) => (typeof of === "string" ? traces.show(of) : traces.pick(sessionOf(of) ?? activeSession().sessionId)),
     showRules: () => showRules(daemon, placeOf(chats.active?.followed.id)),
+    showInstructions: (_: undefined, text = "") => showInstructions(daemon, activeSession().sessionId, text),
     exportTrace: () => traces.save(),
   };
 }

@@ -93,7 +93,7 @@ export async function takeCommand(daemon: Daemon, sessionId: SessionID, text: st
 async function runCommand(daemon: Daemon, sessionId: SessionID, name: string, text: string) {
   const own = ownCommand(name);
   if (own !== undefined) {
-    await vscode.commands.executeCommand(`lashd.${own}`);
+    await vscode.commands.executeCommand(`lashd.${own}`, undefined, text);
     return;
   }
   const operation = (await daemon.call("operation/list", { sessionId })).data.find((one) => one.name === name);

@@ -3,7 +3,7 @@ import type { ContextPart } from "../model/context";
 import type { Token } from "../model/languages";
 import type { Mention as ResourceMention } from "../model/resourceMentions";
 import type { SessionView } from "../model/session";
-import type { DecisionID, Digest, Event, InputID, Item, ItemID, SessionID, SessionReadResult, TurnID } from "../protocol";
+import type { CompactionPreviewResult, DecisionID, Digest, Event, InputID, Item, ItemID, SessionID, SessionReadResult, TurnID } from "../protocol";
 
 /** Attached is a file, or a part of one, that is sent with an input. */
 export interface Attached {
@@ -99,6 +99,10 @@ export type ToWebview =
   | { type: "resources"; mentioned: ResourceMention[] }
   /** inputs that the user sent before, newest first */
   | { type: "history"; inputs: string[] }
+  /** what a compaction would do; instructions are for its summary */
+  | { type: "compaction"; preview: CompactionPreviewResult; instructions: string }
+  /** a compaction has ended */
+  | { type: "compacted"; ok: boolean }
   | { type: "draft"; text: string }
   | { type: "sent"; ok: boolean }
   | { type: "failed"; message: string };
@@ -139,6 +143,8 @@ export type FromWebview =
   /** call a command that a suggestion stands for */
   | { type: "command"; name: string; text: string }
   | { type: "history" }
+  /** compact the history as the preview has shown */
+  | { type: "compact"; instructions: string }
   | { type: "diff"; change: NonNullable<NonNullable<Item["output"]>["change"]> }
   | { type: "open"; href: string }
   | { type: "fork"; itemId: ItemID }

@@ -4,5 +4,6 @@ export const pageBody = `<header id="head"></header>
 <div id="state" role="status"></div>
 <section id="asked" aria-label="Open questions" aria-live="assertive"></section>
 <section id="queue" aria-label="Queued inputs"></section>
+<section id="compaction" aria-label="Compaction" aria-live="polite" hidden></section>
 <section id="context" aria-label="Context window" hidden></section>
 <footer id="composer"></footer>`;

@@ -30,7 +30,12 @@ export interface Context {
   recent(id: SessionID): Recent[];
   /** opens the chat of another session */
   open(id: SessionID): void;
+  /** says that the session gets a message */
+  used(): void;
 }
+
+/** Given is a message to a page from outside of its chat. */
+export type Given = ToWebview & { type: "attached" | "file" | "compaction" };
 
 /** ChatPanel shows one session in its place. It stores only the draft; all other state comes from the daemon. */
 export class ChatPanel {
@@ -79,10 +84,10 @@ export class ChatPanel {
     this.panel.close();
   }
 
-  /** attach adds an attachment to the draft. */
-  attach(attachment: ToWebview & { type: "attached" | "file" }): void {
+  /** give reveals the chat, and adds an attachment to the draft or shows what a compaction would do. */
+  give(message: Given): void {
     this.reveal();
-    this.post(attachment);
+    this.post(message);
   }
 
   /** visibilityChanged handles hiding and showing. VS Code unloads a hidden page; it sends "ready" when it is loaded again. */
@@ -94,7 +99,7 @@ export class ChatPanel {
   private post(message: ToWebview) {
     if (this.ready) {
       void this.panel.webview.postMessage(message);
-    } else if (["attached", "file", "draft"].includes(message.type)) {
+    } else if (["attached", "file", "draft", "compaction"].includes(message.type)) {
       this.undelivered.push(message);
     }
   }

@@ -60,6 +60,8 @@ export class Requests {
         return this.post({ type: "highlighted", id: message.id, lines: this.context.highlighter.tokens(message.language, message.code) });
       case "show":
         return this.context.open(message.sessionId);
+      case "compact":
+        return this.compact(message.instructions);
       case "setUp":
         return vscode.commands.executeCommand("lashd.setUpProvider", view?.session.config.model.provider);
       case "diff":
@@ -93,6 +95,7 @@ export class Requests {
   private async send({ text, attached, whenBusy }: Of<"send">) {
     const { daemon } = this.context;
     const sessionId = this.followed.id;
+    this.context.used();
     try {
       const { ran, command } = await takeCommand(daemon, sessionId, text);
       if (!ran) {
@@ -127,6 +130,16 @@ export class Requests {
     const older = await this.followed.older();
     if (older) {
       this.post({ type: "page", page: older });
+    }
+  }
+
+  private async compact(instructions: string) {
+    let ok = false;
+    try {
+      await this.context.daemon.change("session/compact", { sessionId: this.followed.id, ...(instructions !== "" && { instructions }) });
+      ok = true;
+    } finally {
+      this.post({ type: "compacted", ok });
     }
   }
 

@@ -170,9 +170,9 @@ export function pageOf({ prompt, url }: Decision): { question: string; parts: [s
   return before && host ? { question: prompt.split("\n\n")[0] ?? prompt, parts: [before, host, after ?? ""] } : undefined;
 }
 
-/** timeLeft says when the default answer applies, such as "Denied in 9:41". */
+/** timeLeft says when the default answer applies, such as "Denies automatically in 9:41". */
 export function timeLeft({ default: choice }: Decision, ms: number): string {
-  const labels: Partial<Record<DecisionChoice, string>> = { allowOnce: "Allowed", reject: "Denied", tellModel: "Left to the model" };
+  const labels: Partial<Record<DecisionChoice, string>> = { allowOnce: "Allows automatically", reject: "Denies automatically", tellModel: "Leaves it to the model" };
   const seconds = Math.max(0, Math.round(ms / 1000));
   return `${labels[choice] ?? "Closes"} in ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }

@@ -1,9 +1,9 @@
 import type { CallDecision, DecisionChoice } from "../protocol";
 
 const answered: Partial<Record<DecisionChoice, string>> = {
-  allowOnce: "A person allowed it once.",
-  allowSession: "A person allowed it for the session.",
-  allowAlways: "A person always allows it.",
+  allowOnce: "Allowed once.",
+  allowSession: "Allowed for the session.",
+  allowAlways: "Always allowed.",
 };
 
 /** verdictOf says how a tool call was decided. A decision without a question ends with a colon, before the reason for it. */
@@ -12,7 +12,7 @@ export function verdictOf({ mode, choice, by }: CallDecision): string {
   if (by === "deadline") {
     return `${verdict}, because no answer came in time.`;
   }
-  return choice === undefined ? `${verdict}:` : mode === "deny" ? "A person denied it." : (answered[choice] ?? "A person allowed it once.");
+  return choice === undefined ? `${verdict}:` : mode === "deny" ? "Denied." : (answered[choice] ?? "Allowed once.");
 }
 
 /** decidedText says in a sentence or two how a tool call was decided and why. */

@@ -44,12 +44,15 @@ export interface Outline {
   children: ReadonlyMap<SessionID, Session[]>;
 }
 
-/** outlineOf returns the outline of a list in one pass over its sessions. folders filters by folder; undefined means all. */
+/** outlineOf returns the outline of a list in one pass over its sessions, without unused ones. folders filters by folder; undefined means all. */
 export function outlineOf(list: SessionList, folders: readonly string[] | undefined): Outline {
   const inGroups: Record<Group, Session[]> = { requiresAction: [], running: [], idle: [], archived: [] };
   const children = new Map<SessionID, Session[]>();
   for (const session of newestFirst([...list.values()])) {
     const parent = parentOf(list, session);
+    if (isUnused(session)) {
+      continue; // its chat shows it
+    }
     if (parent !== undefined) {
       const siblings = children.get(parent) ?? [];
       siblings.push(session);
@@ -59,6 +62,11 @@ export function outlineOf(list: SessionList, folders: readonly string[] | undefi
     }
   }
   return { groups: inGroups, children };
+}
+
+/** isUnused reports whether a session has had no turn and nobody has named it. Lists do not show it. */
+export function isUnused(session: Session): boolean {
+  return session.turnIndex === 0 && session.state === "idle" && !session.title && !session.firstInput && session.relation.kind === "root";
 }
 
 /** parentOf returns the session that a subagent works for, or undefined if the list does not contain it. */

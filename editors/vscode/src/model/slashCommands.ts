@@ -12,7 +12,7 @@ interface Command {
 
 /** own are the commands of the extension. */
 const own: readonly Command[] = [
-  { name: "compact", about: "Replace older history by a summary", icon: "fold", run: "compactSession" },
+  { name: "compact", about: "Replace older history by a summary, after a preview", icon: "fold", run: "compactSession" },
   { name: "new", about: "Start a session", icon: "add", run: "newSession" },
   { name: "fork", about: "Start a session with this history", icon: "repo-forked", run: "forkSession" },
   { name: "rename", about: "Change the title of the session", icon: "edit", run: "renameSession" },
@@ -21,7 +21,8 @@ const own: readonly Command[] = [
   { name: "effort", about: "Choose the reasoning effort", icon: "dashboard", run: "chooseEffort" },
   { name: "mode", about: "Choose the approval mode and the sandbox", icon: "shield", run: "chooseMode" },
   { name: "rules", about: "List and add approval rules", icon: "law", run: "showRules" },
-  { name: "mcp", about: "List, log and restart MCP servers", icon: "server", run: "mcpServers" },
+  { name: "memory", about: "List and open the instructions of the model", icon: "book", run: "showInstructions" },
+  { name: "mcp", about: "List, add and remove MCP servers", icon: "server", run: "mcpServers" },
   { name: "trace", about: "Show what the daemon recorded about a turn", icon: "list-tree", run: "showTrace" },
   { name: "snapshot", about: "Save the state of the session", icon: "save-all", run: "createSnapshot" },
 ];

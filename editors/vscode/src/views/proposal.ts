@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { showTexts, type Texts } from "./textDocuments";
+import type { Texts } from "./textDocuments";
 
 /** ProposedEdit is an edit of a file that an agent proposes. */
 export interface ProposedEdit {
@@ -14,7 +14,7 @@ export interface ProposedEdit {
 export async function confirmEdit(texts: Texts, { path, before, after, signal }: ProposedEdit): Promise<boolean> {
   const title = `${path} (proposed)`;
   const close = () => void vscode.window.tabGroups.close(vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => tab.label === title));
-  await showTexts(texts, title, after, before);
+  await vscode.commands.executeCommand("vscode.diff", texts.add(path, before), texts.add(path, after), title); // the name has the language
   signal.addEventListener("abort", close);
   if (signal.aborted) {
     close(); // aborted while the diff editor opened

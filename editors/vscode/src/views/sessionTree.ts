@@ -69,7 +69,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
     const item = new vscode.TreeItem(titleOf(session), below ? state.Expanded : state.None);
     const unread = this.seen.unread(session) ? "\u25cf " : "";
     item.id = id;
-    item.description = `${unread}${age(session.updatedAtMs, Date.now())} \u00b7 ${session.config.model.id}`;
+    item.description = `${unread}${age(session.updatedAtMs, Date.now())}`;
     item.tooltip = this.tooltip(session);
     item.iconPath = icons[groupOf(session)];
     item.contextValue = contextOf(session);
@@ -82,6 +82,7 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
     const lines = [
       `**${escaped(titleOf(session))}**`,
       escaped(`${groupTitle(groupOf(session))}, ${counted(session.turnIndex, "turn")}, ${session.usage.input + session.usage.output} tokens`),
+      escaped(session.config.model.id),
       escaped(session.cwd),
       ...asked.map((decision) => escaped(questionText(decision, session))),
     ];

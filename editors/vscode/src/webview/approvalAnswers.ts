@@ -2,6 +2,7 @@ import { words } from "../decisionText";
 import { hunkCount, isEditable, isLasting, widthsOf, withCommand, type Answer } from "../model/approvals";
 import type { Decision, DecisionChoice } from "../protocol";
 import { button, h } from "./dom";
+import { icon } from "./icons";
 
 /** Asked is the surroundings of the answers to a decision. */
 export interface Asked {
@@ -15,6 +16,7 @@ export interface Asked {
 /** ApprovalAnswers are the buttons of a decision. Some of them open a second step: what an answer covers, an edited call, or a reason. */
 export class ApprovalAnswers {
   readonly element = h("div", { class: "answers" });
+  private unfolded = false; // the answers under More are visible
 
   constructor(private readonly decision: Decision, private readonly asked: Asked) {
     this.choices();
@@ -49,11 +51,39 @@ export class ApprovalAnswers {
     const label = (choice: DecisionChoice) => (taken && choice === "allowOnce" ? `Allow ${taken.length} of ${hunkCount(decision)} changes` : words[choice]);
     const plain = (choice: DecisionChoice) => button(label(choice), () => this.choose(choice), { title: asked.hint(choice), disabled, class: choice === "allowOnce" ? "first" : undefined });
     const approval = decision.kind === "approval" && decision.detail && decision.choices.includes("reject");
-    this.fill(
-      ...offered.map(plain),
+    const more = [
+      ...offered.filter(isLasting).map(plain),
       isEditable(decision) && button("Edit\u2026", () => this.edit(), { title: "Change the call before it runs", disabled }),
       approval && button("Deny with a reason\u2026", () => this.reason(), { title: "The agent reads the reason", disabled }),
-    );
+    ].filter((one) => one !== false && one !== undefined);
+    const few = offered.filter((choice) => !isLasting(choice)).map(plain);
+    this.fill(...few, ...(more.length > 1 ? [] : more));
+    if (more.length > 1) {
+      this.fold(more);
+    }
+  }
+
+  /** fold puts further answers below the others. A button shows and hides them. */
+  private fold(answers: HTMLElement[]) {
+    const below = h("div", { class: "choices more", role: "group", label: "More answers" }, ...answers);
+    below.id = `more-${this.decision.decisionId}`;
+    const toggle = button("More\u2026", () => (show(!this.unfolded), below.scrollIntoView({ block: "nearest" })), { class: "unfold" });
+    toggle.setAttribute("aria-controls", below.id);
+    toggle.append(icon("chevron-down"));
+    const show = (unfolded: boolean) => {
+      this.unfolded = unfolded;
+      below.hidden = !unfolded;
+      toggle.setAttribute("aria-expanded", String(unfolded));
+    };
+    below.addEventListener("keydown", ({ key }) => {
+      if (key === "Escape") {
+        show(false);
+        toggle.focus();
+      }
+    });
+    this.element.firstElementChild?.append(toggle);
+    this.element.append(below);
+    show(this.unfolded);
   }
 
   /** fill shows a row of buttons below other elements. */
@@ -62,7 +92,7 @@ export class ApprovalAnswers {
   }
 
   private back(): HTMLElement {
-    return button("Back", () => this.choices());
+    return button("Back", () => (this.choices(), this.element.querySelector("button")?.focus()));
   }
 
   /** widths asks what a lasting answer covers. The proposal is chosen at first. */

@@ -6,6 +6,7 @@ import type { Mention } from "../model/resourceMentions";
 import type { Config, Digest, ModelSpec } from "../protocol";
 import { Attachments } from "./attachments";
 import { button, h, iconButton } from "./dom";
+import { icon } from "./icons";
 import { PromptHistory } from "./promptHistory";
 import { ResourceChips } from "./resourceChips";
 import { Suggestions, type Word } from "./suggestions";
@@ -22,7 +23,7 @@ export class Composer {
   private readonly chips = h("div", { class: "chips" });
   private readonly problem = h("div", { class: "problem", role: "alert" });
   private readonly send = iconButton("arrow-up", "Send", () => this.submit("queue"), { class: "first send" });
-  private readonly steer = iconButton("debug-step-into", "Steer", () => this.submit("steer"), { class: "plain", title: "Steer: send to the running turn, at its next checkpoint (Ctrl+Enter)" });
+  private readonly steer = iconButton("debug-step-into", "Steer", () => this.submit("steer"), { class: "plain", title: "Steer: send to the running turn, at its next step (Ctrl+Enter)" });
   private readonly stop = iconButton("debug-stop", "Stop", () => this.post({ type: "stop" }), { class: "plain", title: "Stop the running turn (Escape)" });
   private readonly suggestions = new Suggestions(this.field, (message) => this.post(message), (suggestion, word) => this.replace(suggestion, word));
   private readonly history = new PromptHistory(() => this.post({ type: "history" }), (text) => this.setText(text));
@@ -49,6 +50,7 @@ export class Composer {
     this.field.addEventListener("paste", (event) => this.take(event, event.clipboardData));
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => this.take(event, event.dataTransfer));
+    this.steer.append(" Steer");
     const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also paste or drop them, or type @." });
     const settings = h("span", { class: "settings" }, this.model, this.effort, this.mode, this.driver, meter);
     const bar = h("div", { class: "bar" }, attach, settings, h("span", { class: "space" }), this.stop, this.steer, this.send);
@@ -69,8 +71,8 @@ export class Composer {
     this.effort.hidden = effort === "";
     this.driver.textContent = driverText(config);
     this.driver.hidden = this.driver.textContent === "";
-    for (const [setting, name, value] of [[this.model, "Model", config.model.id], [this.effort, "Effort", effort], [this.mode, "Mode", modeText(config)]] as const) {
-      setting.textContent = name === "Effort" ? `Effort: ${value}` : value;
+    for (const [setting, name, value, sign] of [[this.model, "Model", config.model.id, "hubot"], [this.effort, "Effort", effort, "dashboard"], [this.mode, "Mode", modeText(config), "shield"]] as const) {
+      setting.replaceChildren(icon(sign), h("span", {}, name === "Effort" ? `Effort: ${value}` : value), icon("chevron-down"));
       setting.setAttribute("aria-label", `${name}: ${value}`);
     }
     this.changed();

@@ -1,6 +1,7 @@
 import { fillOf, fillText, tokensText, type ContextPart, type Fill } from "../model/context";
 import type { SessionView } from "../model/session";
 import { button, h, iconButton } from "./dom";
+import { icon } from "./icons";
 
 /** ContextPanel shows how full the context window is in a button, and what fills it in a panel that the button opens. */
 export class ContextPanel {
@@ -42,8 +43,9 @@ export class ContextPanel {
     const { short, long } = fillText(this.fill);
     this.meter.title = `${long}. Click to see what fills it.`;
     this.meter.setAttribute("aria-expanded", String(!this.place.hidden));
-    const { percent } = this.fill;
-    this.meter.replaceChildren(...(percent === undefined ? [] : [barOf(percent, percent < 70 ? "" : percent < 90 ? "high" : "full")]), short);
+    const { percent, used } = this.fill;
+    this.meter.ariaLabel = used === undefined ? long : null;
+    this.meter.replaceChildren(...(percent === undefined ? [] : [barOf(percent, percent < 70 ? "" : percent < 90 ? "high" : "full")]), used === undefined ? icon("circle-large-outline") : short);
   }
 
   private draw() {

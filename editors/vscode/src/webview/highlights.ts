@@ -1,4 +1,5 @@
 import type { FromWebview } from "../chat/messages";
+import { readable } from "../model/contrast";
 import type { Token } from "../model/languages";
 import { h } from "./dom";
 
@@ -10,6 +11,12 @@ const maxChars = 100_000;
 
 /** The number of uses of a piece of code from which those that are no longer in the page are forgotten. */
 const manyUses = 20;
+
+/** PageColors are the colors around code. */
+export interface PageColors {
+  background: string;
+  foreground: string;
+}
 
 /** Use is a place in the page that shows a piece of code. */
 interface Use {
@@ -29,14 +36,16 @@ interface Known {
 /** Highlights colors code as the editor does. The extension finds the colors, because only it can read the theme. */
 export class Highlights {
   private readonly known = new Map<string, Known>();
+  private readonly readable = new Map<string, string>(); // colors of the theme with enough contrast
   private nextId = 1;
 
-  constructor(private readonly post: (message: FromWebview) => void) {}
+  /** colors returns the colors of the page now; without them all code has those of the theme. */
+  constructor(private readonly post: (message: FromWebview) => void, private readonly colors: () => PageColors = () => ({ background: "", foreground: "" })) {}
 
   /** paint colors an element whose text is code, now or when the colors are known. */
   paint(element: HTMLElement, language: string, code: string): void {
     this.ask(language, code, element, (lines) => {
-      element.replaceChildren(...lines.flatMap((line, at) => [...(at > 0 ? ["\n"] : []), ...line.map(tokenElement)]), code.endsWith("\n") && !endsEmpty(lines) ? "\n" : "");
+      element.replaceChildren(...lines.flatMap((line, at) => [...(at > 0 ? ["\n"] : []), ...line.map((token) => this.element(token))]), code.endsWith("\n") && !endsEmpty(lines) ? "\n" : "");
     });
   }
 
@@ -44,7 +53,7 @@ export class Highlights {
   paintLines(elements: HTMLElement[], language: string, code: string): void {
     const [first] = elements;
     if (first) {
-      this.ask(language, code, first, (lines) => elements.forEach((element, at) => element.replaceChildren(...(lines[at] ?? []).map(tokenElement), "\n")));
+      this.ask(language, code, first, (lines) => elements.forEach((element, at) => element.replaceChildren(...(lines[at] ?? []).map((token) => this.element(token)), "\n")));
     }
   }
 
@@ -61,9 +70,37 @@ export class Highlights {
   forget(): void {
     const before = [...this.known.values()];
     this.known.clear();
+    this.readable.clear();
     for (const { language, code, uses } of before) {
       uses.filter(({ element }) => element.isConnected).forEach(({ element, apply }) => this.ask(language, code, element, apply));
     }
+  }
+
+  /** recolor colors all code again after the page has got other colors. */
+  recolor(): void {
+    this.readable.clear();
+    for (const { lines, uses } of this.known.values()) {
+      uses.filter(({ element }) => lines && element.isConnected).forEach(({ apply }) => apply(lines ?? []));
+    }
+  }
+
+  private element([text, color, style = 0]: Token): Node {
+    const span = h("span", { class: "token" }, text);
+    const properties: [string, string | undefined][] = [["--token", color && this.contrasting(color)], ["font-style", style & 1 ? "italic" : undefined], ["font-weight", style & 2 ? "bold" : undefined], ["text-decoration", style & 4 ? "underline" : undefined]];
+    properties.forEach(([name, value]) => value && span.style.setProperty(name, value));
+    return span;
+  }
+
+  /** contrasting returns a color of the theme with enough contrast. Some themes lack it, such as for the head of a diff. */
+  private contrasting(color: string): string {
+    const known = this.readable.get(color);
+    if (known !== undefined) {
+      return known;
+    }
+    const { background, foreground } = this.colors();
+    const found = readable(color, background, foreground);
+    this.readable.set(color, found);
+    return found;
   }
 
   private ask(language: string, code: string, element: HTMLElement, apply: Use["apply"]) {
@@ -90,10 +127,3 @@ export class Highlights {
 }
 
 const endsEmpty = (lines: Token[][]) => lines.at(-1)?.length === 0;
-
-function tokenElement([text, color, style = 0]: Token): Node {
-  const span = h("span", { class: "token" }, text);
-  const properties: [string, string | undefined][] = [["--token", color], ["font-style", style & 1 ? "italic" : undefined], ["font-weight", style & 2 ? "bold" : undefined], ["text-decoration", style & 4 ? "underline" : undefined]];
-  properties.forEach(([name, value]) => value && span.style.setProperty(name, value));
-  return span;
-}

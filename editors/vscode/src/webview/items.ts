@@ -7,7 +7,7 @@ import { textHunks } from "../model/diff";
 import { diffElement } from "./diff";
 import { argumentElements } from "./arguments";
 import { button, h, iconButton } from "./dom";
-import { Highlights } from "./highlights";
+import { Highlights, type PageColors } from "./highlights";
 import { icon } from "./icons";
 import { cellCall, decidedElement, maxShownChars, noticeOf, outputOf, stateIcon } from "./itemParts";
 import { Pictures } from "./pictures";
@@ -25,9 +25,10 @@ export class Items {
   readonly highlights: Highlights;
   showReasoning = false;
 
-  constructor(private readonly post: (message: FromWebview) => void) {
+  /** colors returns the colors of the page now. */
+  constructor(private readonly post: (message: FromWebview) => void, colors?: () => PageColors) {
     this.pictures = new Pictures(post);
-    this.highlights = new Highlights(post);
+    this.highlights = new Highlights(post, colors);
   }
 
   /** row renders a row. It updates the old element if there is one, so that focus and selection stay. */

@@ -4,8 +4,10 @@ import { usageText } from "../model/usage";
 import type { Event as SessionEvent, QueuedInput, RetryStatus } from "../protocol";
 import { QuestionCards } from "./questionCards";
 import { Composer, type Draft } from "./composer";
+import { CompactionCard } from "./compactionCard";
 import { ContextPanel } from "./contextPanel";
 import { byId, h, iconButton } from "./dom";
+import type { PageColors } from "./highlights";
 import { icon } from "./icons";
 import { Items } from "./items";
 import { List } from "./list";
@@ -36,12 +38,19 @@ let connected = false;
 let times: Record<string, number> = {}; // when the default answers to open decisions apply
 let requestedCursor = ""; // the cursor of the last requested page
 
-const items = new Items(post);
+const items = new Items(post, pageColors);
 const list = new List<ChatRow>(byId("scroller"), byId("list"), (row, old) => items.row(row, old), loadOlder);
 const questions = new QuestionCards(byId("asked"), post, () => composer.focus(), items.highlights);
 const welcome = new Welcome(byId("welcome"), post, (text) => composer.setText(text));
 const context = new ContextPanel(byId("context"), () => post({ type: "context" }));
+const compaction = new CompactionCard(byId("compaction"), post, () => composer.focus());
 const composer = new Composer(byId("composer"), context.meter, post, (draft) => api.setState({ sessionId, draft }), showFailure);
+
+/** pageColors returns the colors around code in the theme. */
+function pageColors(): PageColors {
+  const style = getComputedStyle(document.documentElement);
+  return { background: style.getPropertyValue("--vscode-editor-background"), foreground: style.getPropertyValue("--vscode-editor-foreground") };
+}
 
 function loadOlder() {
   if (view?.older !== undefined && view.older !== requestedCursor) {
@@ -100,6 +109,12 @@ function receive(message: ToWebview) {
     case "context":
       context.show(message.parts, message.incomplete);
       return;
+    case "compaction":
+      compaction.show(message.preview, message.instructions);
+      return;
+    case "compacted":
+      compaction.ended(message.ok);
+      return;
     case "draft":
       composer.restoreText(message.text);
       return;
@@ -123,7 +138,7 @@ function draw() {
     return;
   }
   list.set(rowsOf(view));
-  welcome.show(view.items.length === 0 && view.turnId === undefined);
+  welcome.show(view.items.length === 0 && view.turnId === undefined, view.session.config);
   questions.show(view.decisions, connected, view.session, times);
   composer.show(view.turnId !== undefined, connected, options);
   composer.showSettings(view.session.config);
@@ -210,6 +225,7 @@ function showFailure(message: string) {
 }
 
 window.addEventListener("message", (event: MessageEvent<ToWebview>) => receive(event.data));
+new MutationObserver(() => items.highlights.recolor()).observe(document.documentElement, { attributeFilter: ["style"] }); // the colors of the theme
 document.addEventListener("keydown", (event) => {
   if (event.altKey && (questions.key(event.code) || moveFocus(event.key))) {
     event.preventDefault();

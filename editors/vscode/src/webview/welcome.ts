@@ -1,11 +1,13 @@
 import type { FromWebview, Recent } from "../chat/messages";
+import { modeOf, sandboxOf } from "../model/modes";
+import type { Config } from "../protocol";
 import { button, h } from "./dom";
 import { icon } from "./icons";
 
 /** examples are first inputs, which the user can edit before they are sent. */
 const examples = [
   ["Explain this project", "Explain this project: what it does, how it is built and tested, and which files to read first."],
-  ["Fix a bug with a test", "Find out why "],
+  ["Fix a bug with a test", "Fix this bug, and write a test that fails without the fix: "],
   ["Review my changes", "Review the changes that are not committed yet. Name bugs and missing tests; change nothing."],
 ] as const;
 
@@ -18,16 +20,25 @@ const shortcuts = [
   ["\u2191", "earlier inputs, in an empty field"],
 ] as const;
 
+/** aboutText says what the agent may do in a session. */
+function aboutText(config: Config): string {
+  const sandbox = { readOnly: " in a sandbox in which they change nothing", workspace: " in a sandbox", fullAccess: "" }[sandboxOf(config)];
+  return `The agent works with the files of this folder and runs commands${sandbox}. ${modeOf(config).about} You can undo each turn. It continues when you close the window.`;
+}
+
 /** Welcome is what an empty chat shows: what lashd can do, examples, other sessions and shortcuts. */
 export class Welcome {
+  private readonly about = h("p");
   private readonly recent = h("div", { class: "recent" });
   private shown = false;
 
   /** fill puts an example into the input. */
   constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly fill: (text: string) => void) {}
 
-  show(empty: boolean): void {
+  /** show shows what holds for a session with a configuration, as long as it is empty. */
+  show(empty: boolean, config: Config): void {
     this.place.hidden = !empty;
+    this.about.textContent = aboutText(config);
     if (empty && !this.shown) {
       this.shown = true;
       this.place.replaceChildren(...this.contents());
@@ -46,7 +57,7 @@ export class Welcome {
     const row = ([key, about]: (typeof shortcuts)[number]) => h("tr", {}, h("th", {}, h("kbd", {}, key)), h("td", {}, about));
     return [
       h("h1", {}, icon("comment-discussion"), " New session"),
-      h("p", {}, "The agent reads and changes files of this folder, runs commands in a sandbox, and asks you before anything else. You can undo each turn. It continues when you close the window."),
+      this.about,
       h("div", { class: "examples" }, ...examples.map(example)),
       this.recent,
       h("h2", {}, "Shortcuts"),

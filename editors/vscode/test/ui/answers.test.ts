@@ -46,6 +46,7 @@ describe("part/13 answers and questions in a real VS Code", function () {
 
   it("allows a command for the session, and is not asked again", async () => {
     await code.ask("run it twice");
+    await code.card.getByRole("button", { name: "More\u2026" }).click();
     await code.card.getByRole("button", { name: "Allow for this session" }).click();
     await code.card.getByRole("button", { name: "Allow", exact: true }).click();
     await code.answered("Both ran.");

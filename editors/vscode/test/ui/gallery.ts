@@ -25,6 +25,17 @@ export function total(prices: number[]): number {
   return prices.reduce((sum, price) => sum + price, 0);
 }
 \`\`\`
+
+\`\`\`diff
+diff --git a/total.ts b/total.ts
+index 1a2b3c4..5d6e7f8 100644
+--- a/total.ts
++++ b/total.ts
+@@ -3,3 +3,3 @@ export function total
+   let sum = 0;
+-  for (let i = 1;
++  for (let i = 0;
+\`\`\`
 `;
 
 const change = { path: "src/order/total.ts", added: 1, removed: 1, diff: "--- a/x\n+++ b/x\n@@ -3,3 +3,3 @@\n   let sum = 0;\n-  for (let i = 1; i < n; i++) {\n+  for (let i = 0; i < n; i++) {\n     sum += prices[i];\n" };

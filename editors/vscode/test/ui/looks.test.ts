@@ -2,15 +2,13 @@ import { strict as assert } from "node:assert";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import darkPlus from "@shikijs/themes/dark-plus";
-import lightPlus from "@shikijs/themes/light-plus";
 import { Highlighter } from "../../src/chat/highlighter";
 import type { FromWebview, ToWebview } from "../../src/chat/messages";
 import { violations } from "./axe";
 import { launch, openPage, patienceMs } from "./browser";
 import { unreadable } from "./contrast";
 import { commandQuestion, conversation, editQuestion, empty, recent } from "./gallery";
-import { setTheme, themes, type Theme } from "./themes";
+import { codeColors, setTheme, themes, type Theme } from "./themes";
 
 const load = (grammar: string) => (createRequire(resolve("dist"))(resolve(join("dist", "grammars", `${grammar}.js`))) as { default: never[] }).default;
 
@@ -32,9 +30,9 @@ describe("part/13 the looks of a chat", function () {
   const asked = <T extends FromWebview["type"]>(type: T) => page.evaluate((t) => window.asked.filter((message) => message.type === t), type) as Promise<(FromWebview & { type: T })[]>;
 
   /** colorCode answers the requests of the page for colors, as the extension does. */
-  const highlighter = new Highlighter(load, darkPlus as never);
+  const highlighter = new Highlighter(load, codeColors("Dark Modern"));
   const colorCode = async (theme: Theme) => {
-    highlighter.setTheme((theme.startsWith("Light") ? lightPlus : darkPlus) as never);
+    highlighter.setTheme(codeColors(theme));
     for (const { id, language, code } of await asked("highlight")) {
       await tell({ type: "highlighted", id, lines: highlighter.tokens(language, code) });
     }
@@ -49,8 +47,13 @@ describe("part/13 the looks of a chat", function () {
     },
     "command and suggestions": async () => {
       await tell(conversation([commandQuestion, editQuestion]));
+      await page.locator(".card").first().getByRole("button", { name: "More\u2026" }).click();
       await page.locator("#composer textarea").pressSequentially("@to");
       await tell({ type: "suggestions", id: (await asked("suggest")).at(-1)?.id ?? 0, suggestions: [{ label: "total.ts", detail: "src/order/total.ts", icon: "file" }, { label: "problems", detail: "errors and warnings of the editor", icon: "warning" }] });
+    },
+    compaction: async () => {
+      await tell(conversation([]));
+      await tell({ type: "compaction", instructions: "", preview: { compacts: true, tokens: 41_000, tokensAfter: 9000, summarized: { messages: 30, tokens: 32_000, inputs: ["The total of an order is wrong, and nobody knows since when. Fix it, with a test."], moreInputs: 7 }, kept: { messages: 4, tokens: 9000, inputs: ["Use reduce."] } } });
     },
     "new chat": async () => {
       await tell(empty);

@@ -60,7 +60,7 @@ describe("part/11 parts of an approval", () => {
     const times = timesOf([opened, { ...opened, decisionId: "dec_2", remainingMs: 61_400 }, { ...files, decisionId: "dec_3" }], {}, 1_000_000);
     assert.deepEqual(times, { dec_1: 1_600_000, dec_2: 1_061_400 });
     assert.deepEqual(timesOf([opened], times, 2_000_000), { dec_1: 1_600_000 });
-    assert.equal(timeLeft(opened, 581_000), "Denied in 9:41");
-    assert.equal(timeLeft({ ...opened, default: "allowOnce" }, -5), "Allowed in 0:00");
+    assert.equal(timeLeft(opened, 581_000), "Denies automatically in 9:41");
+    assert.equal(timeLeft({ ...opened, default: "allowOnce" }, -5), "Allows automatically in 0:00");
   });
 });

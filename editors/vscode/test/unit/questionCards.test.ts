@@ -20,12 +20,13 @@ describe("part/11 questions of a chat", () => {
     const asked = new QuestionCards(place, (message) => posted.push(message), () => undefined, new Highlights(() => undefined));
     asked.show([decision], true);
     assert.match(place.textContent ?? "", /The plugin guard asks: new file/);
-    assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.textContent), ["Allow once", "Allow for this session", "Always allow", "Deny"]);
-    place.querySelectorAll("button")[1]?.click();
+    assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.textContent), ["Allow once", "Deny", "More\u2026", "Allow for this session", "Always allow"]);
+    assert.equal(place.querySelector(".more")?.hasAttribute("hidden"), true);
+    place.querySelectorAll("button")[3]?.click();
     assert.equal(asked.key("KeyN"), true);
     assert.deepEqual(posted, [{ type: "answer", decisionId: "dec_1", choice: "allowSession" }, { type: "answer", decisionId: "dec_1", choice: "reject" }]);
     asked.show([decision], false);
-    assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.hasAttribute("disabled")), [true, true, true, true]);
+    assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.hasAttribute("disabled")), [true, true, false, true, true]);
     asked.show([], true);
     assert.equal(place.childElementCount, 0);
   });
@@ -64,7 +65,7 @@ describe("part/11 questions of a chat", () => {
     assert.equal(card.place.querySelector(".question b")?.textContent, "Run outside the sandbox?");
     assert.equal(card.place.querySelector(".command")?.textContent, "npm test");
     assert.match(card.place.textContent ?? "", /Network: a\.example.*The rule decides\./s);
-    assert.deepEqual(card.buttons(), ["Allow once", "Allow for this session", "Always allow", "Deny", "Edit\u2026", "Deny with a reason\u2026"]);
+    assert.deepEqual(card.buttons(), ["Allow once", "Deny", "More\u2026", "Allow for this session", "Always allow", "Edit\u2026", "Deny with a reason\u2026"]);
     card.click("Always allow");
     assert.deepEqual([...card.place.querySelectorAll(".widths label")].map((one) => one.textContent), ["commands that begin with npm test", "exactly this call"]);
     card.click("Allow");

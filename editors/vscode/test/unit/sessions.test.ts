@@ -9,8 +9,9 @@ const ids = (sessions: Session[]) => sessions.map((s) => s.sessionId);
 
 const list: SessionList = new Map(
   [
-    make("old", { updatedAtMs: 1 }),
-    make("new", { updatedAtMs: 2 }),
+    make("old", { updatedAtMs: 1, turnIndex: 1 }),
+    make("new", { updatedAtMs: 2, title: "named" }),
+    make("unused", { updatedAtMs: 4 }),
     make("busy", { state: "running" }),
     make("asks", { state: "requiresAction", cwd: "/workshop" }),
     make("away", { archived: true, state: "running" }),
@@ -20,7 +21,7 @@ const list: SessionList = new Map(
 );
 
 describe("issue/6-1 the list of sessions", () => {
-  it("has groups, newest first, and children below their parents", () => {
+  it("has groups, newest first, without unused sessions, and children below their parents", () => {
     const { groups, children } = outlineOf(list, undefined);
     assert.deepEqual(Object.entries(groups).map(([group, all]) => [group, ids(all).join()]), [["requiresAction", "asks"], ["running", "busy"], ["idle", "orphan,new,old"], ["archived", "away"]]);
     assert.deepEqual([...children].map(([id, all]) => [id, ids(all).join()]), [["busy", "child"]]);
@@ -35,7 +36,7 @@ describe("issue/6-1 the list of sessions", () => {
   it("part/13 is read once for an outline, whatever its size", () => {
     let reads = 0;
     const counted = (made: Session) => new Proxy(made, { get: (target, key) => (reads += key === "relation" ? 1 : 0, Reflect.get(target, key) as unknown) });
-    const many: SessionList = new Map(Array.from({ length: 5000 }, (_, n) => [`s${n}`, counted(make(`s${n}`, n % 2 ? { relation: { kind: "child", parent: `s${n - 1}` } } : {}))]));
+    const many: SessionList = new Map(Array.from({ length: 5000 }, (_, n) => [`s${n}`, counted(make(`s${n}`, { turnIndex: 1, ...(n % 2 && { relation: { kind: "child", parent: `s${n - 1}` } }) }))]));
     const { groups, children } = outlineOf(many, undefined);
     assert.deepEqual([groups.idle.length, children.size, reads], [2500, 2500, 5000]);
   });
