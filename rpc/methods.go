@@ -228,6 +228,8 @@ func groups() []group {
 		}},
 		{"Providers", map[string]Method{
 			"provider/list":        wait("Lists model providers, where their keys come from, and the models of servers that run on this machine. Takes up to 300 ms.", setsUp(Providers.List)),
+			"provider/models":      wait("Asks the server of a provider for the ids of its models, with the key of the provider.", setsUp(Providers.Models)),
+			"provider/setAddress":  wait("Writes the address of a server that needs no key into config.toml, if the server answers.", setsUp(Providers.SetAddress)),
 			"provider/setKey":      wait("Tests the API key of a provider with one small call and stores it, in the system's keyring or in a file that only the user can read.", setsUp(Providers.SetKey)),
 			"provider/removeKey":   wait("Deletes a stored API key or login.", setsUp(Providers.RemoveKey)),
 			"provider/beginLogin":  wait("Begins the login to a provider that takes one in place of a key.", setsUp(Providers.BeginLogin)),

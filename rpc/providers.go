@@ -13,6 +13,10 @@ import (
 type Providers interface {
 	// List returns all providers, with the models of local servers that run.
 	List(context.Context, *protocol.Empty) (*protocol.ProviderListResult, error)
+	// Models asks the server of a provider for its models.
+	Models(context.Context, *protocol.ProviderParams) (*protocol.ProviderModelsResult, error)
+	// SetAddress writes the address of a server without a key, if the server answers.
+	SetAddress(context.Context, *protocol.ProviderSetAddressParams) (*protocol.ProviderSetAddressResult, error)
 	// SetKey tests and stores a key; RemoveKey deletes it, or a login.
 	SetKey(context.Context, *protocol.ProviderSetKeyParams) (*protocol.StoredKey, error)
 	RemoveKey(context.Context, *protocol.ProviderParams) (*protocol.ProviderRemoveKeyResult, error)

@@ -30,6 +30,7 @@ type Error struct {
 	Kind       ErrorKind
 	Code       string              // a stable word: the vendor's own code where it has one
 	Message    string              // for people, without the prefix "model call: "
+	Reason     string              // the first line of what the server says; "": nothing. Message has it too
 	Status     int                 // HTTP status, 0 if there was none
 	Retryable  bool                // the same request may succeed later
 	RetryAfter time.Duration       // what the server asked for; 0: nothing

@@ -69,7 +69,8 @@ func (m *Mask) Error(err error) error {
 		return m.hide(err)
 	}
 	safe := *failure
-	safe.Message, safe.Raw, safe.Err = m.Cut(safe.Message, messageLimit), m.Text(safe.Raw), m.hide(safe.Err)
+	safe.Message, safe.Reason = m.Cut(safe.Message, messageLimit), m.Text(safe.Reason)
+	safe.Raw, safe.Err = m.Text(safe.Raw), m.hide(safe.Err)
 	if m.Text(safe.Code) != safe.Code {
 		safe.Code = "unknown"
 	}

@@ -13,6 +13,7 @@ type ProviderInfo struct {
 	Key         string   `json:"key,omitempty"`         // where the key comes from: stored, config.toml, client, or the name of an environment variable; absent: there is none
 	Stored      bool     `json:"stored,omitempty"`      // provider/removeKey can delete a key or a login
 	Models      []string `json:"models,omitempty"`      // ids of the models of a local server that runs
+	KeyWanted   bool     `json:"keyWanted,omitempty"`   // the local server runs, but takes no request without a key; provider/setKey stores one
 }
 
 // ProviderListResult lists providers: those that lashd knows, then the others of config.toml.
@@ -34,6 +35,23 @@ type StoredKey struct {
 	KeyringProblem string   `json:"keyringProblem,omitempty"` // why the keyring did not take it
 	UsedFirst      []string `json:"usedFirst,omitempty"`      // environment variables whose key lashd uses before the stored one
 	Restart        bool     `json:"restart,omitempty"`        // the daemon uses the change after its restart
+}
+
+// ProviderSetAddressParams has the address of a server that needs no key. lashd asks the server for its models before it writes the address.
+type ProviderSetAddressParams struct {
+	Name    string `json:"name"`
+	BaseURL string `json:"baseUrl"`
+}
+
+// ProviderSetAddressResult says whether lashd wrote the address.
+type ProviderSetAddressResult struct {
+	KeyWanted bool `json:"keyWanted,omitempty"` // no: the server wants a key; use provider/setKey with the key and the address
+	Restart   bool `json:"restart,omitempty"`   // yes, and the daemon uses it after its restart
+}
+
+// ProviderModelsResult has the models that the server of a provider lists.
+type ProviderModelsResult struct {
+	Data []string `json:"data"` // ids; empty if the server has no list
 }
 
 // ProviderParams names a provider.

@@ -94,7 +94,7 @@ func TestChatLogin(t *testing.T) {
 		s.types(wrongKey)
 		s.shows(strings.Repeat("•", len(wrongKey)))
 		s.types("\r")
-		s.shows("the key was not stored, because its test failed")
+		s.shows("Anthropic rejected the key (HTTP 401)")
 		s.types("\x1b[200~ '" + rightKey + "'\r\n\x1b[201~") // as a terminal pastes
 		s.shows(strings.Repeat("•", len("''")+len(rightKey)))
 		s.types("\r")

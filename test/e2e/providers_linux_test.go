@@ -41,7 +41,7 @@ func TestProviderKeys(t *testing.T) {
 		if got := p.provider("anthropic"); got.Key != "" || got.Stored || !got.Pasted || got.Title != "Anthropic" {
 			t.Errorf("before: %+v", got)
 		}
-		p.refusesKey(protocol.ProviderSetKeyParams{Name: "anthropic", Key: wrongKey}, protocol.KindSetupFailed, "the key was not stored, because its test failed")
+		p.refusesKey(protocol.ProviderSetKeyParams{Name: "anthropic", Key: wrongKey}, protocol.KindSetupFailed, "Anthropic rejected the key (HTTP 401)")
 		p.refusesKey(protocol.ProviderSetKeyParams{Name: "antropic", Key: rightKey}, protocol.KindSetupFailed, "did you mean anthropic?")
 		p.refusesKey(protocol.ProviderSetKeyParams{Name: "chatgpt", Key: rightKey}, protocol.KindSetupFailed, "takes a login")
 		p.refusesKey(protocol.ProviderSetKeyParams{Name: "ollama", Key: rightKey}, protocol.KindSetupFailed, "needs no key")
@@ -207,6 +207,87 @@ func TestLocalProvider(t *testing.T) {
 		_, err = try[protocol.ModelTestResult](p, "model/test", protocol.ModelTestParams{Name: "ollama/qwen3:8b"})
 		if _, kind := refusal(err); kind != protocol.KindProvider { // the server has only a list
 			t.Errorf("model/test: %v", err)
+		}
+	})
+}
+
+// gateway is a server of Chat Completions that lists its models only for one key; "": without a key.
+func gateway(t *testing.T, key string, models ...string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if key != "" && r.Header.Get("Authorization") != "Bearer "+key {
+			w.WriteHeader(http.StatusUnauthorized)
+			w.Write([]byte(`{"error":{"message":"Incorrect API key provided.","code":"invalid_api_key"}}`))
+			return
+		}
+		w.Write([]byte(`{"data":[{"id":"` + strings.Join(models, `"},{"id":"`) + `"}]}`))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/v1"
+}
+
+func TestOtherServers(t *testing.T) {
+	models := func(p *peer, name string, want ...string) {
+		p.t.Helper()
+		if got := ask[protocol.ProviderModelsResult](p, "provider/models", protocol.ProviderParams{Name: name}).Data; !slices.Equal(got, want) {
+			p.t.Errorf("provider/models of %s: %q, want %q", name, got, want)
+		}
+	}
+	t.Run("part13/vscode a client adds a server with a key, and lists its models", func(t *testing.T) {
+		t.Parallel()
+		w := newKeyless(t)
+		w.serve()
+		p := w.dial("")
+		at := gateway(t, rightKey, "acme-large", "acme-small")
+		p.refusesKey(protocol.ProviderSetKeyParams{Name: "acme", Key: wrongKey, BaseURL: at}, protocol.KindSetupFailed, "acme rejected the key (HTTP 401): Incorrect API key provided. lashd did not store it; check the key and enter it again")
+		if stored := ask[protocol.StoredKey](p, "provider/setKey", protocol.ProviderSetKeyParams{Name: "acme", Key: rightKey, BaseURL: at}); !stored.Restart {
+			t.Errorf("%+v", stored)
+		}
+		models(p, "acme", "acme-large", "acme-small")
+		ask[protocol.ModelSetDefaultResult](p, "model/setDefault", protocol.ModelSetDefaultParams{Name: "acme/acme-small"})
+		if text := configOf(w); !strings.HasPrefix(text, "model = \"acme/acme-small\"\n") || !strings.HasSuffix(text, "\n[providers.acme]\nbase_url = \""+at+"\"\n") {
+			t.Errorf("config.toml is %q", text)
+		}
+		_, err := try[protocol.ProviderSetAddressResult](p, "provider/setAddress", protocol.ProviderSetAddressParams{Name: "acme", BaseURL: gateway(t, "", "m")})
+		if _, kind := refusal(err); kind != protocol.KindSetupFailed || !strings.Contains(err.Error(), "acme has a key, which would be sent to") {
+			t.Errorf("another address for a key: %v", err)
+		}
+	})
+	t.Run("part13/vscode a client adds a server without a key, if it answers", func(t *testing.T) {
+		t.Parallel()
+		w := newKeyless(t)
+		w.serve()
+		p := w.dial("")
+		_, err := try[protocol.ProviderSetAddressResult](p, "provider/setAddress", protocol.ProviderSetAddressParams{Name: "mine", BaseURL: "http://127.0.0.1:1/v1"})
+		if _, kind := refusal(err); kind != protocol.KindProviderUnreachable || !strings.HasSuffix(err.Error(), "nothing answers at http://127.0.0.1:1/v1; start the server, or correct the address") {
+			t.Errorf("a server that does not run: %v", err)
+		}
+		if r := ask[protocol.ProviderSetAddressResult](p, "provider/setAddress", protocol.ProviderSetAddressParams{Name: "mine", BaseURL: gateway(t, rightKey)}); !r.KeyWanted || r.Restart {
+			t.Errorf("a server that wants a key: %+v", r)
+		}
+		if _, err := os.Stat(w.inside("config.toml")); err == nil && strings.Contains(configOf(w), "mine") {
+			t.Errorf("config.toml has an address that does not work: %s", configOf(w))
+		}
+		at := gateway(t, "", "m1")
+		for _, restart := range []bool{true, false} {
+			if r := ask[protocol.ProviderSetAddressResult](p, "provider/setAddress", protocol.ProviderSetAddressParams{Name: "mine", BaseURL: at}); r.KeyWanted || r.Restart != restart {
+				t.Errorf("%+v, want restart %v", r, restart)
+			}
+		}
+		models(p, "mine", "m1")
+	})
+	t.Run("part13/vscode a local server that wants a key gets one", func(t *testing.T) {
+		t.Parallel()
+		w := newKeyless(t)
+		w.write(w.inside("config.toml"), "[providers.vllm]\nbase_url = \""+gateway(t, rightKey, "qwen")+"\"\n")
+		w.serve()
+		p := w.dial("")
+		if got := p.provider("vllm"); !got.KeyWanted || got.Models != nil {
+			t.Errorf("without a key: %+v", got)
+		}
+		ask[protocol.StoredKey](p, "provider/setKey", protocol.ProviderSetKeyParams{Name: "vllm", Key: rightKey})
+		if got := p.provider("vllm"); got.Key != "stored" || !slices.Equal(got.Models, []string{"qwen"}) {
+			t.Errorf("with a key: %+v", got)
 		}
 	})
 }

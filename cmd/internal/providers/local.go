@@ -24,6 +24,8 @@ type Local struct {
 	Title   string
 	BaseURL string
 	Models  []string // ids
+	// KeyWanted: the server answers, but lists its models only for a key. Models is then empty.
+	KeyWanted bool
 }
 
 // FindLocal asks the presets of local servers for their models, at their usual addresses or those of the configuration, and returns those
@@ -37,22 +39,23 @@ func FindLocal(ctx context.Context, configured map[string]Provider) []Local {
 	for i, name := range names {
 		p := configured[name].over(Provider{API: presets[name].API, BaseURL: presets[name].BaseURL})
 		wg.Go(func() {
-			found[i] = Local{Name: name, Title: presets[name].Title, BaseURL: p.BaseURL, Models: listModels(ctx, p.BaseURL)}
+			found[i] = Local{Name: name, Title: presets[name].Title, BaseURL: p.BaseURL}
+			found[i].Models, found[i].KeyWanted = listModels(ctx, p.BaseURL)
 		})
 	}
 	wg.Wait()
-	return slices.DeleteFunc(found, func(l Local) bool { return len(l.Models) == 0 })
+	return slices.DeleteFunc(found, func(l Local) bool { return len(l.Models) == 0 && !l.KeyWanted })
 }
 
-// listModels returns the ids of the models of a server on this machine; none if it is on another machine or does not answer.
-// It goes through no proxy and follows no redirect, so nothing leaves this machine.
-func listModels(ctx context.Context, base string) []string {
+// listModels returns the ids of the models of a server on this machine, or that it wants a key; nothing if it is on another machine or
+// does not answer. It goes through no proxy and follows no redirect, so nothing leaves this machine.
+func listModels(ctx context.Context, base string) (ids []string, keyWanted bool) {
 	if !loopback(base) {
-		return nil
+		return nil, false
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/models", nil)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true}, // no proxy
@@ -60,20 +63,22 @@ func listModels(ctx context.Context, base string) []string {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		return nil, true
+	}
 	var list struct{ Data []struct{ ID string } }
 	if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, mostList)).Decode(&list) != nil {
-		return nil
+		return nil, false
 	}
-	var ids []string
 	for _, m := range list.Data {
 		if m.ID != "" {
 			ids = append(ids, m.ID)
 		}
 	}
-	return ids
+	return ids, false
 }
 
 // loopback reports whether a URL names this machine.

@@ -251,6 +251,24 @@ func (s *Source) adapter(name string) provider.Provider {
 	return s.adapters[name]
 }
 
+// List asks the server of a provider for the ids of its models, with one request. It returns none if the server has no such list.
+func (s *Source) List(ctx context.Context, name string) ([]string, error) {
+	p := s.providers[name]
+	key, err := s.cfg.Keys.Key(ctx, name, p)
+	if err != nil {
+		return nil, err
+	}
+	if l, ok := p.adapter(s.endpoint(name, p, key)).(lister); ok {
+		return l.Models(ctx)
+	}
+	return nil, nil
+}
+
+// lister is an adapter that can ask its server for its models.
+type lister interface {
+	Models(ctx context.Context) ([]string, error)
+}
+
 // loggedIn returns a provider whose calls carry the tokens of a login.
 func (s *Source) loggedIn(name string, p Provider) *provider.Keyed {
 	account := chatgpt.NewAccount(chatgpt.NewServer(p.Login), s.cfg.Logins, name)

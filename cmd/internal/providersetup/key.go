@@ -35,7 +35,7 @@ func (s Setup) SetKey(ctx context.Context, k Key) (stored protocol.StoredKey, ke
 	if err != nil {
 		return stored, key, err
 	}
-	if err := cmp.Or(unknown(c, k.Provider), loginOnly(k.Provider), NoKeyFor(c, k.Provider), otherKeys(c, k)); err != nil {
+	if err := cmp.Or(unknown(c, k.Provider), loginOnly(k.Provider), noKeyFor(ctx, c, k.Provider), otherKeys(c, k)); err != nil {
 		return stored, key, err
 	}
 	if key, err = entered(c, k.Provider, k.Text.Reveal()); err != nil {
@@ -45,7 +45,7 @@ func (s Setup) SetKey(ctx context.Context, k Key) (stored protocol.StoredKey, ke
 		if err := testKey(ctx, c, k.Provider, key); ctx.Err() != nil {
 			return stored, key, ctx.Err()
 		} else if err != nil {
-			return stored, key, fmt.Errorf("the key was not stored, because its test failed: %w", err)
+			return stored, key, failedTest(k.Provider, err)
 		}
 	}
 	place, err := from.Store.Set(ctx, k.Provider, key)
@@ -61,6 +61,19 @@ func (s Setup) SetKey(ctx context.Context, k Key) (stored protocol.StoredKey, ke
 	stored.Restart = k.BaseURL != "" || s.remember(k.Provider, key) != nil // a running daemon would send the key to the old address
 	stored.UsedFirst = setVariables(c, k.Provider)
 	return stored, key, nil
+}
+
+// failedTest returns the error of a key whose test failed: a short one if the server rejected the key.
+func failedTest(name string, err error) error {
+	e, ok := errors.AsType[*provider.Error](err)
+	if !ok || e.Kind != provider.KindAuth || e.Status == 0 {
+		return fmt.Errorf("the key was not stored, because its test failed: %w", err)
+	}
+	reason := strings.TrimRight(e.Reason, ". ")
+	if reason != "" {
+		reason = ": " + reason
+	}
+	return fmt.Errorf("%s rejected the key (HTTP %d)%s. lashd did not store it; check the key and enter it again", Title(name), e.Status, reason)
 }
 
 // openFor is open with the address of a key, which may be what the configuration lacks.

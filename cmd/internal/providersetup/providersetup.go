@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"lashd/cmd/internal/config"
 	"lashd/cmd/internal/providers"
@@ -71,9 +72,20 @@ func (s Setup) ProvidersAndLocal(ctx context.Context) ([]protocol.ProviderInfo, 
 	}
 	for _, l := range providers.FindLocal(ctx, c.Servers(from)) {
 		i := slices.IndexFunc(infos, func(p protocol.ProviderInfo) bool { return p.Name == l.Name })
-		infos[i].Models = l.Models
+		infos[i].Models, infos[i].KeyWanted = l.Models, l.KeyWanted
+		if l.KeyWanted && infos[i].Key != "" {
+			infos[i].Models = s.localModels(ctx, l.Name)
+		}
 	}
 	return infos, nil
+}
+
+// localModels returns the models of a local server that wants a key; none if the stored key does not work.
+func (s Setup) localModels(ctx context.Context, name string) []string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	ids, _ := s.ModelsOf(ctx, name) // the list shows that the server wants a key
+	return ids
 }
 
 // infoOf returns what lashd knows of a preset or another provider of the configuration.
@@ -160,14 +172,33 @@ func (s Setup) Problem(name string) error {
 
 // NoKeyFor says why a known provider cannot have a key; nil if it can.
 func NoKeyFor(c config.Config, name string) error {
-	preset, known := providers.PresetOf(name)
-	switch {
-	case c.NoAddress(name) != "":
-		return fmt.Errorf("set base_url in [providers.%s] of config.toml first, or use lash login --base-url; %s", name, c.NoAddress(name))
-	case known && preset.Local && c.Providers[name].Key == nil:
+	if err := noAddress(c, name); err != nil {
+		return err
+	}
+	if preset, _ := providers.PresetOf(name); preset.Local && c.Providers[name].Key == nil {
 		return fmt.Errorf("%s needs no key; lash model use %s/ID chooses one of its models, and lash model lists them while it runs", preset.Title, name)
 	}
 	return nil
+}
+
+// noKeyFor is NoKeyFor, except that a local server can have a key if it asks for one.
+func noKeyFor(ctx context.Context, c config.Config, name string) error {
+	err := NoKeyFor(c, name)
+	if preset, _ := providers.PresetOf(name); err == nil || !preset.Local {
+		return err
+	}
+	if wanted, _ := wantsKey(ctx, c, name); wanted {
+		return nil
+	}
+	return err
+}
+
+// noAddress returns an error for a provider without an address.
+func noAddress(c config.Config, name string) error {
+	if c.NoAddress(name) == "" {
+		return nil
+	}
+	return fmt.Errorf("set base_url in [providers.%s] of config.toml first, or use lash login --base-url; %s", name, c.NoAddress(name))
 }
 
 // SetDefault writes the key model into config.toml; the rest of the file stays as it is. It changes nothing if the result would not name

@@ -45,6 +45,18 @@ func (s *Service) List(ctx context.Context, _ *protocol.Empty) (*protocol.Provid
 	return &protocol.ProviderListResult{Data: all}, err
 }
 
+// Models implements rpc.Providers.
+func (s *Service) Models(ctx context.Context, p *protocol.ProviderParams) (*protocol.ProviderModelsResult, error) {
+	ids, err := s.ModelsOf(ctx, p.Name)
+	return &protocol.ProviderModelsResult{Data: ids}, err
+}
+
+// SetAddress implements rpc.Providers.
+func (s *Service) SetAddress(ctx context.Context, p *protocol.ProviderSetAddressParams) (*protocol.ProviderSetAddressResult, error) {
+	r, err := s.Setup.SetAddress(ctx, p.Name, p.BaseURL)
+	return &r, err
+}
+
 // SetKey implements rpc.Providers.
 func (s *Service) SetKey(ctx context.Context, p *protocol.ProviderSetKeyParams) (*protocol.StoredKey, error) {
 	stored, _, err := s.Setup.SetKey(ctx, Key{Provider: p.Name, Text: provider.NewSecret(p.Key), BaseURL: p.BaseURL, Untested: p.Untested})

@@ -69,7 +69,7 @@ func TestLogin(t *testing.T) {
 	})
 	pid := p.holder()
 	t.Run("issue/18 a key that the server refuses is not stored", func(t *testing.T) {
-		if r := p.give("wrong\n", "login", "anthropic"); r.code != console.ExitFailed || !strings.Contains(r.err, "the key was not stored") || !strings.Contains(r.err, "HTTP 401") {
+		if r := p.give("wrong\n", "login", "anthropic"); r.code != console.ExitFailed || !strings.Contains(r.err, "Anthropic rejected the key (HTTP 401)") || !strings.Contains(r.err, "did not store it") {
 			t.Errorf("%+v", r)
 		}
 		if _, err := os.Stat(filepath.Join(p.home, "keys.json")); !os.IsNotExist(err) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"lashd/cmd/internal/config"
@@ -59,13 +60,14 @@ func wayToLocal(ctx context.Context, e *daemon.Environment) string {
 	return "a local server: start Ollama, llama.cpp, LM Studio or vLLM; lash model list then shows its models"
 }
 
-// localServers returns the model servers that run on this machine.
+// localServers returns the model servers that run on this machine and list their models without a key.
 func localServers(ctx context.Context, e *daemon.Environment) []providers.Local {
 	cfg, err := config.Load(e.Home)
 	if err != nil {
 		return nil
 	}
-	return providers.FindLocal(ctx, cfg.Servers(config.OpenKeySources(e.Home, cfg, "")))
+	found := providers.FindLocal(ctx, cfg.Servers(config.OpenKeySources(e.Home, cfg, "")))
+	return slices.DeleteFunc(found, func(l providers.Local) bool { return l.KeyWanted })
 }
 
 // noteLocal prints the models of servers on this machine, which lashd uses only if a person chooses one.

@@ -2157,11 +2157,19 @@ export interface ProviderInfo {
   stored?: boolean;
   /** ids of the models of a local server that runs */
   models?: string[];
+  /** the local server runs, but takes no request without a key; provider/setKey stores one */
+  keyWanted?: boolean;
 }
 
 /** ProviderListResult lists providers: those that lashd knows, then the others of config.toml. */
 export interface ProviderListResult {
   data: ProviderInfo[];
+}
+
+/** ProviderModelsResult has the models that the server of a provider lists. */
+export interface ProviderModelsResult {
+  /** ids; empty if the server has no list */
+  data: string[];
 }
 
 /** ProviderParams names a provider. */
@@ -2173,6 +2181,20 @@ export interface ProviderParams {
 export interface ProviderRemoveKeyResult {
   /** where a key of the provider still comes from, as in ProviderInfo */
   key?: string;
+}
+
+/** ProviderSetAddressParams has the address of a server that needs no key. lashd asks the server for its models before it writes the address. */
+export interface ProviderSetAddressParams {
+  name: string;
+  baseUrl: string;
+}
+
+/** ProviderSetAddressResult says whether lashd wrote the address. */
+export interface ProviderSetAddressResult {
+  /** no: the server wants a key; use provider/setKey with the key and the address */
+  keyWanted?: boolean;
+  /** yes, and the daemon uses it after its restart */
+  restart?: boolean;
 }
 
 /** ProviderSetKeyParams has the API key of a provider. lashd tests the key with one small call before it stores it. */
@@ -4282,8 +4304,12 @@ export interface Methods {
   "provider/finishLogin": { params: ProviderFinishLoginParams; result: StoredKey };
   /** Lists model providers, where their keys come from, and the models of servers that run on this machine. Takes up to 300 ms. */
   "provider/list": { params: Empty; result: ProviderListResult };
+  /** Asks the server of a provider for the ids of its models, with the key of the provider. */
+  "provider/models": { params: ProviderParams; result: ProviderModelsResult };
   /** Deletes a stored API key or login. */
   "provider/removeKey": { params: ProviderParams; result: ProviderRemoveKeyResult };
+  /** Writes the address of a server that needs no key into config.toml, if the server answers. */
+  "provider/setAddress": { params: ProviderSetAddressParams; result: ProviderSetAddressResult };
   /** Tests the API key of a provider with one small call and stores it, in the system's keyring or in a file that only the user can read. */
   "provider/setKey": { params: ProviderSetKeyParams; result: StoredKey };
   /** Removes an input that no turn has used yet. */

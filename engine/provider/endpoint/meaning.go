@@ -88,8 +88,8 @@ func (a *answer) classify(status int, f Failure) *provider.Error {
 	if e.Stop == protocol.StopContextLimit {
 		e.Code = "context_length_exceeded"
 	}
-	reason := firstLine(a.mask(f.Message)) // in this order: half a key would not be found
-	e.Message = fmt.Sprintf("%s: %s%s", a.where, cmp.Or(reason, fmt.Sprintf("HTTP %d without a reason", status)), a.advice(status, e))
+	e.Reason = firstLine(a.mask(f.Message)) // in this order: half a key would not be found
+	e.Message = fmt.Sprintf("%s: %s%s", a.where, cmp.Or(e.Reason, fmt.Sprintf("HTTP %d without a reason", status)), a.advice(status, e))
 	return e
 }
 
