@@ -64,7 +64,7 @@ func SamplingTool(server string) string { return "mcp_sampling__" + plain(server
 // it like any other.
 func (l *life) sample(ctx context.Context, r *sdk.CreateMessageWithToolsRequest) (*sdk.CreateMessageWithToolsResult, error) {
 	c := l.asker(ctx)
-	if c == nil || c.TurnID == "" { // nobody can be asked outside of a turn
+	if c == nil || c.TurnID == "" { // lashd asks people only in turns
 		l.server.warn("its sampling request was refused: it belongs to no call of a turn, or to one of several")
 		return nil, &jsonrpc.Error{Code: codeRejected, Message: "lashd accepts a sampling request only during a call of a turn, and if no other turn has calls in progress"}
 	}
@@ -142,7 +142,7 @@ func modelOf(ctx context.Context, c *inflight) (string, error) {
 	return view.ModelName, nil
 }
 
-// makeSample makes the call. The clock of the server's call stops meanwhile.
+// makeSample makes the call. The clock of the server's call stops until it ends.
 func (l *life) makeSample(ctx context.Context, c *inflight, s *sampled) (out protocol.ToolOutput, err error) {
 	args, err := json.Marshal(s)
 	if err != nil {

@@ -22,12 +22,12 @@ var keys = []struct {
 	{"y yes", "Allow once", "Allowed once.", protocol.ChooseAllowOnce},
 	{"s session", "Allow for this session", "Allowed for this session.", protocol.ChooseAllowSession},
 	{"a always", "Always allow in this workspace", "Always allowed in this workspace.", protocol.ChooseAllowAlways},
+	{"o open", "Open the page", "", protocol.ChooseOpen},
 	{"n no deny reject", "Deny", "Denied.", protocol.ChooseReject},
 	{"h happened", "It took effect", "Answered: it took effect.", protocol.ChooseHappened},
 	{"d didnotrun", "It did not run", "Answered: it did not run.", protocol.ChooseNotHappened},
 	{"r runagain", "Run it again", "Running it again.", protocol.ChooseRunAgain},
 	{"t tellmodel", "Let the model check", "The model will check.", protocol.ChooseTellModel},
-	{"o open", "Open the page", "", protocol.ChooseOpen},
 }
 
 // asked returns the decision to show: the first open one that a person can answer,
