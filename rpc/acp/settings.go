@@ -20,23 +20,43 @@ import (
 type mode struct {
 	id, name, about string
 	approval        protocol.ApprovalMode // empty: the daemon's default
-	edits, plan     bool                  // allow edits by rules; turn on plan mode
+	edits           protocol.ApprovalMode // what rules say about edits of files; empty: the sandbox decides
+	plan            bool                  // turn on plan mode
 }
 
 // modes are all modes, in the order of the menu. modeOf refers to the default mode
 // and the plan mode by index.
 var modes = []mode{
-	{id: "default", name: "Ask", about: "Asks before a tool changes something."},
-	{id: "acceptEdits", name: "Accept edits", about: "Edits workspace files without asking. Asks before other changes.", edits: true},
+	{id: "default", name: "Ask", about: "Asks before a tool changes something that the sandbox does not allow. The sandbox mode workspace allows edits in the workspace."},
+	{id: "askBeforeEdits", name: "Ask before edits", about: "Asks before each edit of a file. The sandbox decides about commands.", edits: protocol.ApproveAsk},
+	{id: "acceptEdits", name: "Edit without asking", about: "Edits files of the workspace without a question. The sandbox decides about commands.", edits: protocol.ApproveAllow},
 	{id: "plan", name: "Plan", about: "Reads, searches and plans. Changes nothing.", plan: true},
-	{id: "askAlways", name: "Ask always", about: "Asks before every tool call.", approval: protocol.ApproveAsk},
-	{id: "bypass", name: "Bypass", about: "Runs every tool call without asking, unless an approval rule says otherwise.", approval: protocol.ApproveAllow},
-	{id: "deny", name: "Deny", about: "Denies every tool call that no approval rule allows.", approval: protocol.ApproveDeny},
+	{id: "askAlways", name: "Ask before every call", about: "Asks before every tool call, also before one that only reads.", approval: protocol.ApproveAsk},
+	{id: "bypass", name: "Do not ask", about: "Asks only before calls that change protected files or leave the sandbox, and where a rule says so.", approval: protocol.ApproveAllow},
+	{id: "deny", name: "Deny", about: "Denies every tool call that no rule allows.", approval: protocol.ApproveDeny},
 }
 
-// edits are the approval rules that the mode "Accept edits" adds.
-var edits = []protocol.ApprovalRule{
-	{Tool: "edit", Action: protocol.ApproveAllow}, {Tool: "patch", Action: protocol.ApproveAllow}, {Tool: "write", Action: protocol.ApproveAllow},
+// editRules returns rules that decide about the tools that edit files. An empty action needs none.
+func editRules(action protocol.ApprovalMode) []protocol.ApprovalRule {
+	if action == "" {
+		return nil
+	}
+	return []protocol.ApprovalRule{{Tool: "edit", Action: action}, {Tool: "patch", Action: action}, {Tool: "write", Action: action}}
+}
+
+// isEditRule reports whether a mode adds the rule.
+func isEditRule(r protocol.ApprovalRule) bool {
+	return r.Action != protocol.ApproveDeny && slices.Contains(editRules(r.Action), r)
+}
+
+// editsOf returns what the rules of a session say about edits of files; the strictest counts.
+func editsOf(rules []protocol.ApprovalRule) protocol.ApprovalMode {
+	for _, action := range []protocol.ApprovalMode{protocol.ApproveAsk, protocol.ApproveAllow} {
+		if !slices.ContainsFunc(editRules(action), func(r protocol.ApprovalRule) bool { return !slices.Contains(rules, r) }) {
+			return action
+		}
+	}
+	return ""
 }
 
 // modeOf returns the mode that matches a session's configuration. A configuration
@@ -45,11 +65,11 @@ var edits = []protocol.ApprovalRule{
 func modeOf(c protocol.Config) mode {
 	var o plan.Options
 	if raw, ok := c.Options[plan.ID]; ok && json.Unmarshal(raw, &o) == nil && o.Mode == plan.PlanOnly {
-		return modes[2]
+		return modes[3]
 	}
-	accepts := !slices.ContainsFunc(edits, func(r protocol.ApprovalRule) bool { return !slices.Contains(c.Approval.Rules, r) })
+	edits := editsOf(c.Approval.Rules)
 	for _, m := range modes {
-		if !m.plan && m.approval == c.Approval.Mode && m.edits == (accepts && m.approval == "") {
+		if !m.plan && m.approval == c.Approval.Mode && (m.approval != "" || m.edits == edits) {
 			return m
 		}
 	}
@@ -61,10 +81,8 @@ func modeOf(c protocol.Config) mode {
 func (m mode) set(c protocol.Config) (protocol.ApprovalConfig, protocol.PluginOptions) {
 	approval := c.Approval
 	approval.Mode = m.approval
-	approval.Rules = slices.DeleteFunc(slices.Clone(c.Approval.Rules), func(r protocol.ApprovalRule) bool { return slices.Contains(edits, r) })
-	if m.edits {
-		approval.Rules = append(approval.Rules, edits...)
-	}
+	approval.Rules = slices.DeleteFunc(slices.Clone(c.Approval.Rules), isEditRule)
+	approval.Rules = append(approval.Rules, editRules(m.edits)...)
 	options := maps.Clone(c.Options)
 	delete(options, plan.ID)
 	if m.plan {
@@ -151,9 +169,9 @@ var sandboxModes = []struct {
 	mode        protocol.SandboxMode
 	name, about string
 }{
-	{protocol.SandboxReadOnly, "Read only", "Commands run in a sandbox without a question. They change nothing but temporary files."},
-	{protocol.SandboxWorkspace, "Workspace", "Commands run in a sandbox without a question. They change only the workspace, and have no network."},
-	{protocol.SandboxFullAccess, "Full access", "Commands run outside a sandbox, after a question."},
+	{protocol.SandboxReadOnly, "Read only", "Commands run in a sandbox. They change nothing but temporary files."},
+	{protocol.SandboxWorkspace, "Workspace", "Commands run in a sandbox. They change only the workspace, and have no network."},
+	{protocol.SandboxFullAccess, "No sandbox", "Commands run outside a sandbox."},
 }
 
 // sandboxChoice builds the config option for the sandbox of commands.

@@ -92,7 +92,6 @@ export function activate(context: vscode.ExtensionContext): void {
       seen.mark(id, shown.seq);
     }
     void vscode.commands.executeCommand("setContext", "lashd.hasChat", chats.size > 0);
-    void vscode.commands.executeCommand("setContext", "lashd.busy", chats.active?.followed.view?.turnId !== undefined);
     questions.update();
     sidebar.setActiveChat(chats);
     void tools.offer(sessionForTools(sessions, chats.active?.followed.id));

@@ -8,7 +8,7 @@ import { sessionOf, type Node } from "../views/sessionTree";
 import { showRules, type Place } from "../views/rules";
 import type { Traces } from "../views/traces";
 import type { Chats } from "./chats";
-import { chooseEffort, chooseMode, chooseModel } from "./settings";
+import { chooseEffort, chooseMode, chooseModel, chooseSandbox } from "./settings";
 
 /** chatCommands returns the commands on the active chat. local returns the model servers that run on this machine. */
 export function chatCommands(daemon: Daemon, chats: Chats, traces: Traces, local: () => Promise<Provider[]>): Commands {
@@ -23,6 +23,7 @@ export function chatCommands(daemon: Daemon, chats: Chats, traces: Traces, local
     chooseModel: () => chooseModel(daemon, activeSession(), local),
     chooseEffort: () => chooseEffort(daemon, activeSession()),
     chooseMode: () => chooseMode(daemon, activeSession()),
+    chooseSandbox: () => chooseSandbox(daemon, activeSession()),
     showTrace: (of: TurnID | Node | undefined) => (typeof of === "string" ? traces.show(of) : traces.pick(sessionOf(of) ?? activeSession().sessionId)),
     showRules: () => showRules(daemon, placeOf(chats.active?.followed.id)),
     showInstructions: (_: undefined, text = "") => showInstructions(daemon, activeSession().sessionId, text),

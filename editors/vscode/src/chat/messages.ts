@@ -150,7 +150,7 @@ export type FromWebview =
   | { type: "fork"; itemId: ItemID }
   | { type: "changes"; turnId: TurnID }
   /** a command on the active chat */
-  | { type: "run"; command: "chooseModel" | "chooseMode" | "chooseEffort" | "showTrace" | "newSession" | "showRules" | "findSession"; turnId?: TurnID }
+  | { type: "run"; command: "chooseModel" | "chooseMode" | "chooseSandbox" | "chooseEffort" | "showTrace" | "newSession" | "showRules" | "findSession"; turnId?: TurnID }
   /** set up the provider of the session */
   | { type: "setUp" }
   /** undo a turn and all later ones; text is the input of the turn */

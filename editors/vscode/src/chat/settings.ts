@@ -1,9 +1,9 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { defaultEffort, modelEntries } from "../model/models";
-import { configInMode, modeOf, modes, sandboxes, sandboxOf, type Mode } from "../model/modes";
+import { configInMode, modeOf, modes, sandboxes, sandboxOf, sandboxText, type Mode } from "../model/modes";
 import type { Provider } from "../model/providers";
-import type { SandboxMode, Session } from "../protocol";
+import type { Session } from "../protocol";
 
 type ModelItem = vscode.QuickPickItem & { name?: string };
 
@@ -42,20 +42,30 @@ export async function chooseEffort(daemon: Daemon, { sessionId, config }: Sessio
   }
 }
 
-type ModeItem = vscode.QuickPickItem & { mode?: Mode; sandbox?: SandboxMode };
+type ModeItem = vscode.QuickPickItem & { mode?: Mode };
 
-/** chooseMode lets the user choose the approval mode of a session, or the sandbox of its commands, from the next turn on. */
-export async function chooseMode(daemon: Daemon, { sessionId, config }: Session): Promise<void> {
+/** chooseMode lets the user choose what lashd asks about in a session, from the next turn on. */
+export async function chooseMode(daemon: Daemon, session: Session): Promise<void> {
+  const { sessionId, config } = session;
   const now = modeOf(config);
   const items: ModeItem[] = [
-    ...modes.map((mode) => ({ label: `$(${mode === now ? "check" : "blank"}) ${mode.name}`, detail: mode.about, mode })),
-    { label: "Sandbox of commands", kind: vscode.QuickPickItemKind.Separator },
-    ...sandboxes.map(({ mode, name, about }) => ({ label: `$(${mode === sandboxOf(config) ? "check" : "blank"}) ${name}`, detail: about, sandbox: mode })),
+    ...modes.map((mode) => ({ label: `$(${mode === now ? "check" : "blank"}) ${mode.name}`, detail: mode.about(sandboxOf(config)), mode })),
+    { label: "", kind: vscode.QuickPickItemKind.Separator },
+    { label: "$(lock) Choose the sandbox of commands\u2026", description: sandboxText(config) },
   ];
-  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Approval mode and sandbox from the next turn on" });
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "What lashd asks about, from the next turn on" });
   if (picked?.mode) {
     await daemon.change("session/configure", { sessionId, ...configInMode(config, picked.mode) });
-  } else if (picked?.sandbox) {
+  } else if (picked) {
+    await chooseSandbox(daemon, session);
+  }
+}
+
+/** chooseSandbox lets the user choose the sandbox of the commands of a session, from the next turn on. */
+export async function chooseSandbox(daemon: Daemon, { sessionId, config }: Session): Promise<void> {
+  const items = sandboxes.map(({ mode, name, about }) => ({ label: `$(${mode === sandboxOf(config) ? "check" : "blank"}) ${name}`, detail: about, sandbox: mode }));
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Sandbox of commands, from the next turn on" });
+  if (picked) {
     await daemon.change("session/configure", { sessionId, approval: { ...config.approval, sandbox: picked.sandbox } });
   }
 }

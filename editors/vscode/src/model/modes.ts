@@ -3,46 +3,58 @@ import type { ApprovalConfig, ApprovalMode, ApprovalRule, Config, PluginOptions,
 /** Mode is a preset of approval settings. lashd acp offers the same modes. */
 export interface Mode {
   name: string;
-  about: string;
+  /** what lashd asks about in a session with this sandbox */
+  about(sandbox: SandboxMode): string;
   approval?: ApprovalMode;
-  edits?: boolean;
+  /** what rules say about edits of files; absent: the sandbox decides */
+  edits?: "ask" | "allow";
   plan?: boolean;
 }
 
-const ask: Mode = { name: "Ask", about: "Asks before a tool changes something." };
-const plan: Mode = { name: "Plan", about: "Reads, searches and plans. Changes nothing.", plan: true };
+/** commandsText says whether lashd asks before commands. */
+const commandsText: Record<SandboxMode, string> = {
+  readOnly: "Commands run in a sandbox without a question, and change nothing.",
+  workspace: "Commands run in a sandbox without a question, and can change this folder.",
+  fullAccess: "Asks before each command.",
+};
+
+const askBeforeEdits: Mode = { name: "Ask before edits", about: (sandbox) => `Asks before each edit of a file. ${commandsText[sandbox]}`, edits: "ask" };
+const editFreely: Mode = { name: "Edit without asking", about: (sandbox) => `Edits files of this folder without a question. ${commandsText[sandbox]}`, edits: "allow" };
+const plan: Mode = { name: "Plan", about: () => "Reads, searches and plans. Changes nothing.", plan: true };
 
 export const modes: readonly Mode[] = [
-  ask,
-  { name: "Accept edits", about: "Edits workspace files without asking. Asks before other changes.", edits: true },
+  askBeforeEdits,
+  editFreely,
   plan,
-  { name: "Ask always", about: "Asks before every tool call.", approval: "ask" },
-  { name: "Bypass", about: "Runs every tool call without asking, unless an approval rule says otherwise.", approval: "allow" },
-  { name: "Deny", about: "Denies every tool call that no approval rule allows.", approval: "deny" },
+  { name: "Ask before every call", about: () => "Asks before every tool call, also before one that only reads.", approval: "ask" },
+  { name: "Do not ask", about: () => "Asks only before calls that change protected files or leave the sandbox, and where a rule says so.", approval: "allow" },
+  { name: "Deny", about: () => "Denies every tool call that no rule allows.", approval: "deny" },
 ];
 
 /** sandboxes are the sandbox modes for the commands of a session. lashd acp offers the same. */
 export const sandboxes: readonly { mode: SandboxMode; name: string; about: string }[] = [
-  { mode: "readOnly", name: "Read only", about: "Commands run in a sandbox without a question. They change nothing but temporary files." },
-  { mode: "workspace", name: "Workspace", about: "Commands run in a sandbox without a question. They change only the workspace, and have no network." },
-  { mode: "fullAccess", name: "Full access", about: "Commands run outside a sandbox, after a question." },
+  { mode: "readOnly", name: "Read only", about: "Commands run in a sandbox. They change nothing but temporary files." },
+  { mode: "workspace", name: "Workspace", about: "Commands run in a sandbox. They change only this folder, and have no network." },
+  { mode: "fullAccess", name: "No sandbox", about: "Commands run outside a sandbox." },
 ];
 
 /** sandboxOf returns the sandbox mode of a session. */
 export const sandboxOf = ({ approval }: Config): SandboxMode => approval?.sandbox ?? "fullAccess";
 
-/** modeText describes the approval mode of a session, and its sandbox if it has one. */
-export function modeText(config: Config): string {
-  const box = sandboxOf(config);
-  return box === "fullAccess" ? modeOf(config).name : `${modeOf(config).name}, sandbox: ${sandboxes.find(({ mode }) => mode === box)?.name.toLowerCase()}`;
+/** sandboxText describes the sandbox of a session. */
+export function sandboxText(config: Config): string {
+  const mode = sandboxOf(config);
+  const name = sandboxes.find((one) => one.mode === mode)?.name ?? mode;
+  return mode === "fullAccess" ? name : `Sandbox: ${name.toLowerCase()}`;
 }
 
-/** editRules allow the tools that edit files. */
-const editRules: readonly ApprovalRule[] = ["edit", "patch", "write"].map((tool) => ({ tool, action: "allow" }));
+/** editRules decide about the tools that edit files. */
+const editRules = (action: "ask" | "allow"): ApprovalRule[] => ["edit", "patch", "write"].map((tool) => ({ tool, action }));
 
 const same = (a: ApprovalRule, b: ApprovalRule) => a.tool === b.tool && a.action === b.action && ![a, b].some((rule) => rule.command || rule.path || rule.host);
 
-const isEditRule = (rule: ApprovalRule) => editRules.some((edit) => same(edit, rule));
+/** isEditRule reports whether a mode adds the rule. */
+export const isEditRule = (rule: ApprovalRule) => [...editRules("ask"), ...editRules("allow")].some((edit) => same(edit, rule));
 
 /** readOnlyToolRules allow the editor tools that only read. Without a rule, lashd asks before every call of a client's tool. */
 const readOnlyToolRules: readonly ApprovalRule[] = ["editor_open_files", "editor_diagnostics", "editor_reveal"].map((tool) => ({ tool, action: "allow" }));
@@ -59,14 +71,17 @@ export function allowReadOnlyTools({ approval }: Config): ApprovalConfig | undef
   return approval?.mode || missing.length === 0 ? undefined : { ...approval, rules: [...rules, ...missing] };
 }
 
-/** modeOf returns the mode that matches the settings of a session. */
-export function modeOf({ approval, options }: Config): Mode {
+/** modeOf returns the mode that matches the settings of a session. Without rules about edits, the sandbox decides about them. */
+export function modeOf(config: Config): Mode {
+  const { approval, options } = config;
   if ((options?.plan as { mode?: string } | undefined)?.mode === "plan") {
     return plan;
   }
-  const rules = approval?.rules ?? [];
-  const accepts = !approval?.mode && editRules.every((edit) => rules.some((rule) => same(edit, rule)));
-  return modes.find((mode) => !mode.plan && mode.approval === (approval?.mode || undefined) && (mode.edits ?? false) === accepts) ?? ask;
+  if (approval?.mode) {
+    return modes.find((mode) => mode.approval === approval.mode) ?? askBeforeEdits;
+  }
+  const ruled = (action: "ask" | "allow") => editRules(action).every((edit) => (approval?.rules ?? []).some((rule) => same(edit, rule)));
+  return !ruled("ask") && (ruled("allow") || sandboxOf(config) === "workspace") ? editFreely : askBeforeEdits;
 }
 
 /** configInMode returns the settings for a mode. It keeps rules and options that no mode sets. */
@@ -76,7 +91,7 @@ export function configInMode(config: Config, mode: Mode): { approval: ApprovalCo
   const options = { ...config.options };
   delete options.plan;
   return {
-    approval: { ...config.approval, mode: mode.approval, rules: mode.edits ? [...rules, ...editRules] : rules },
+    approval: { ...config.approval, mode: mode.approval, rules: mode.edits ? [...rules, ...editRules(mode.edits)] : rules },
     options: mode.plan ? { ...options, plan: { mode: "plan" } } : options,
   };
 }

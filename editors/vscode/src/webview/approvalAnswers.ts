@@ -4,6 +4,18 @@ import type { Decision, DecisionChoice } from "../protocol";
 import { button, h } from "./dom";
 import { icon } from "./icons";
 
+/** answerKeys makes Enter send the text of a field and Escape call back. Escape then reaches nothing else, so it stops no turn. */
+export function answerKeys(field: HTMLTextAreaElement, send: () => void, back?: () => void): void {
+  field.addEventListener("keydown", (event) => {
+    const done = event.key === "Escape" ? back : event.key === "Enter" && !event.shiftKey && !event.isComposing ? send : undefined;
+    if (done) {
+      event.preventDefault();
+      event.stopPropagation();
+      done();
+    }
+  });
+}
+
 /** Asked is the surroundings of the answers to a decision. */
 export interface Asked {
   disabled: boolean;
@@ -92,7 +104,13 @@ export class ApprovalAnswers {
   }
 
   private back(): HTMLElement {
-    return button("Back", () => (this.choices(), this.element.querySelector("button")?.focus()));
+    return button("Back", () => this.goBack(), { title: "Escape" });
+  }
+
+  /** goBack shows the choices again. The card gets the focus, not a button, so that Enter answers nothing. */
+  private goBack() {
+    this.choices();
+    this.element.closest<HTMLElement>(".card")?.focus();
   }
 
   /** widths asks what a lasting answer covers. The proposal is chosen at first. */
@@ -145,7 +163,9 @@ export class ApprovalAnswers {
     const input = h("textarea", { label, class: "answer" });
     input.value = text;
     const wrong = h("small", { class: "wrong", role: "alert" });
-    this.fill(button(action, () => (wrong.textContent = send(input.value)), { class: "first", disabled: this.asked.disabled }), this.back());
+    const submit = () => void (!this.asked.disabled && (wrong.textContent = send(input.value)));
+    answerKeys(input, submit, () => this.goBack());
+    this.fill(button(action, submit, { class: "first", title: "Enter. Shift+Enter starts a new line.", disabled: this.asked.disabled }), this.back());
     this.element.prepend(h("small", {}, label), input, wrong);
     input.focus();
   }

@@ -1,12 +1,11 @@
 import type { Attached, Contents, FromWebview, Options, Suggestion } from "../chat/messages";
 import { driverText } from "../model/drivers";
 import { effortText } from "../model/models";
-import { modeText } from "../model/modes";
+import { modeOf, sandboxOf, sandboxText } from "../model/modes";
 import type { Mention } from "../model/resourceMentions";
 import type { Config, Digest, ModelSpec } from "../protocol";
 import { Attachments } from "./attachments";
-import { button, h, iconButton } from "./dom";
-import { icon } from "./icons";
+import { h, iconButton, menuButton } from "./dom";
 import { PromptHistory } from "./promptHistory";
 import { ResourceChips } from "./resourceChips";
 import { Suggestions, type Word } from "./suggestions";
@@ -27,9 +26,10 @@ export class Composer {
   private readonly stop = iconButton("debug-stop", "Stop", () => this.post({ type: "stop" }), { class: "plain", title: "Stop the running turn (Escape)" });
   private readonly suggestions = new Suggestions(this.field, (message) => this.post(message), (suggestion, word) => this.replace(suggestion, word));
   private readonly history = new PromptHistory(() => this.post({ type: "history" }), (text) => this.setText(text));
-  private readonly model = button("", () => this.post({ type: "run", command: "chooseModel" }), { class: "setting", title: "Choose the model from the next turn on" });
-  private readonly effort = button("", () => this.post({ type: "run", command: "chooseEffort" }), { class: "setting", title: "Choose the reasoning effort from the next turn on" });
-  private readonly mode = button("", () => this.post({ type: "run", command: "chooseMode" }), { class: "setting", title: "Choose the approval mode and the sandbox from the next turn on" });
+  private readonly model = menuButton("hubot", "Model", () => this.post({ type: "run", command: "chooseModel" }), "Choose the model from the next turn on");
+  private readonly effort = menuButton("dashboard", "Effort", () => this.post({ type: "run", command: "chooseEffort" }), "Choose the reasoning effort from the next turn on");
+  private readonly mode = menuButton("shield", "Mode", () => this.post({ type: "run", command: "chooseMode" }), "");
+  private readonly sandbox = menuButton("lock", "Sandbox", () => this.post({ type: "run", command: "chooseSandbox" }), "Choose the sandbox of commands from the next turn on");
   private readonly driver = h("span", { class: "driver", title: "The way in which the session works with its model. A session keeps it." });
   private readonly files: Attachments;
   private readonly resources: ResourceChips;
@@ -52,7 +52,7 @@ export class Composer {
     document.addEventListener("drop", (event) => this.take(event, event.dataTransfer));
     this.steer.append(" Steer");
     const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also paste or drop them, or type @." });
-    const settings = h("span", { class: "settings" }, this.model, this.effort, this.mode, this.driver, meter);
+    const settings = h("span", { class: "settings" }, this.model.element, this.effort.element, this.mode.element, this.sandbox.element, this.driver, meter);
     const bar = h("div", { class: "bar" }, attach, settings, h("span", { class: "space" }), this.stop, this.steer, this.send);
     place.append(this.suggestions.element, h("div", { class: "box" }, this.chips, this.problem, this.field, bar));
   }
@@ -64,17 +64,19 @@ export class Composer {
     this.changed();
   }
 
-  /** showSettings shows the model, its effort, the approval mode and a driver that is not the standard one. */
+  /** showSettings shows the model, its effort, the approval mode, the sandbox and a driver that is not the standard one. */
   showSettings(config: Config): void {
     this.spec = config.model;
     const effort = effortText(config.model);
-    this.effort.hidden = effort === "";
+    const mode = modeOf(config);
+    this.effort.element.hidden = effort === "";
     this.driver.textContent = driverText(config);
     this.driver.hidden = this.driver.textContent === "";
-    for (const [setting, name, value, sign] of [[this.model, "Model", config.model.id, "hubot"], [this.effort, "Effort", effort, "dashboard"], [this.mode, "Mode", modeText(config), "shield"]] as const) {
-      setting.replaceChildren(icon(sign), h("span", {}, name === "Effort" ? `Effort: ${value}` : value), icon("chevron-down"));
-      setting.setAttribute("aria-label", `${name}: ${value}`);
-    }
+    this.model.show(config.model.id);
+    this.effort.show(effort, `Effort: ${effort}`);
+    this.mode.show(mode.name);
+    this.mode.element.title = `${mode.about(sandboxOf(config))} Click to change this from the next turn on.`;
+    this.sandbox.show(sandboxText(config));
     this.changed();
   }
 

@@ -44,6 +44,25 @@ export function iconButton(name: string, label: string, onclick: () => void, pro
   return made;
 }
 
+/** MenuButton opens a menu and shows the chosen value. */
+export interface MenuButton {
+  element: HTMLButtonElement;
+  /** shows a value; text is its longer form, if the value alone is unclear */
+  show(value: string, text?: string): void;
+}
+
+/** menuButton creates a button with an icon of VS Code, a value and a chevron. name is what the value is called. */
+export function menuButton(icon: string, name: string, onclick: () => void, title: string): MenuButton {
+  const text = h("span", { class: "value" });
+  const element = button("", onclick, { class: "setting", title });
+  element.append(h("span", { class: `codicon codicon-${icon}` }), text, h("span", { class: "codicon codicon-chevron-down" }));
+  const show = (value: string, long = value) => {
+    text.textContent = long;
+    element.setAttribute("aria-label", `${name}: ${value}`);
+  };
+  return { element, show };
+}
+
 /** byId returns an element of the page. It throws if there is none. */
 export function byId(id: string): HTMLElement {
   const found = document.getElementById(id);

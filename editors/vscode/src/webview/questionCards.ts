@@ -1,8 +1,9 @@
 import type { FromWebview } from "../chat/messages";
 import { words } from "../decisionText";
 import { headline, isLasting, leavesSandbox, pageOf, timeLeft, timesOf, type Answer } from "../model/approvals";
+import { reasonText } from "../model/decided";
 import type { Decision, DecisionChoice, DecisionID, Session } from "../protocol";
-import { ApprovalAnswers } from "./approvalAnswers";
+import { answerKeys, ApprovalAnswers } from "./approvalAnswers";
 import { argumentElements } from "./arguments";
 import { previewOf } from "./approvalPreview";
 import { button, h } from "./dom";
@@ -99,7 +100,7 @@ export class QuestionCards {
       page && h("p", { class: "page" }, page.parts[0], h("b", {}, page.parts[1]), page.parts[2]),
       preview?.element,
       call && h("details", { open: preview?.bare }, h("summary", {}, `All arguments of ${call.name}`), ...argumentElements(call.args, this.highlights)),
-      approval && h("p", { class: "why" }, detail.why.text),
+      approval && h("p", { class: "why" }, reasonText(detail.why, session?.config)),
       decision.choices.includes("answer") ? this.field(decision, send) : undefined,
       answers.element,
       !this.connected && h("small", {}, "Not connected to lashd."),
@@ -124,7 +125,8 @@ export class QuestionCards {
         wrong.textContent = "Enter valid JSON.";
       }
     };
-    return h("div", {}, input, wrong, h("div", { class: "choices" }, button(words.answer, send, { disabled: !this.connected })));
+    answerKeys(input, () => void (this.connected && send()), this.leave);
+    return h("div", {}, input, wrong, h("div", { class: "choices" }, button(words.answer, send, { title: "Enter. Shift+Enter starts a new line.", disabled: !this.connected })));
   }
 }
 

@@ -14,22 +14,16 @@ const examples = [
 const shortcuts = [
   ["Enter", "send; while a turn runs, add to the queue"],
   ["Ctrl+Enter", "steer the running turn"],
-  ["Escape", "stop the turn"],
+  ["Escape", "stop the turn, in the input"],
   ["@", "attach files, symbols, problems, terminal output or resources of MCP servers"],
   ["/", "commands and skills"],
   ["\u2191", "earlier inputs, in an empty field"],
 ] as const;
 
-/** aboutText says what the agent may do in a session. */
-function aboutText(config: Config): string {
-  const sandbox = { readOnly: " in a sandbox in which they change nothing", workspace: " in a sandbox", fullAccess: "" }[sandboxOf(config)];
-  return `The agent works with the files of this folder and runs commands${sandbox}. ${modeOf(config).about} You can undo each turn. It continues when you close the window.`;
-}
-
 /** Welcome is what an empty chat shows: what lashd can do, examples, other sessions and shortcuts. */
 export class Welcome {
-  private readonly about = h("p");
   private readonly recent = h("div", { class: "recent" });
+  private readonly asks = h("p", { class: "asks" });
   private shown = false;
 
   /** fill puts an example into the input. */
@@ -37,8 +31,10 @@ export class Welcome {
 
   /** show shows what holds for a session with a configuration, as long as it is empty. */
   show(empty: boolean, config: Config): void {
+    const mode = modeOf(config);
+    const change = button("Change\u2026", () => this.post({ type: "run", command: "chooseMode" }), { class: "link", title: "Choose what lashd asks about" });
+    this.asks.replaceChildren(h("b", {}, `${mode.name}. `), `${mode.about(sandboxOf(config))} `, change);
     this.place.hidden = !empty;
-    this.about.textContent = aboutText(config);
     if (empty && !this.shown) {
       this.shown = true;
       this.place.replaceChildren(...this.contents());
@@ -57,7 +53,8 @@ export class Welcome {
     const row = ([key, about]: (typeof shortcuts)[number]) => h("tr", {}, h("th", {}, h("kbd", {}, key)), h("td", {}, about));
     return [
       h("h1", {}, icon("comment-discussion"), " New session"),
-      this.about,
+      h("p", {}, "The agent works with the files of this folder and runs commands. You can undo each turn. It continues when you close the window."),
+      this.asks,
       h("div", { class: "examples" }, ...examples.map(example)),
       this.recent,
       h("h2", {}, "Shortcuts"),

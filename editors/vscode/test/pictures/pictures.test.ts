@@ -105,7 +105,7 @@ describe("pictures", function () {
     await code.choose("total.ts");
     await picture("side-bar");
     await code.run("lashd: Choose Approval Mode...");
-    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "Accept edits" }).waitFor();
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "Edit without asking" }).waitFor();
     await picture("modes");
     await code.page.keyboard.press("Escape");
     await code.run("lashd: Open Chat in Editor Area");

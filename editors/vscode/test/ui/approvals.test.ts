@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import type { AuditListResult, RuleListResult, SessionID, SessionListResult } from "../../src/protocol";
@@ -97,6 +97,46 @@ describe("part/11 approvals in a real VS Code", function () {
     await code.say("leave for git");
     await code.chat.locator(".agentMessage", { hasText: "Status seen." }).nth(1).waitFor();
     assert.equal(await card.count(), 0);
+  });
+
+  it("part15/23 edits in the sandbox without a question, says so, and asks before edits if the user chooses that", async () => {
+    const written = join(code.work, "new.txt");
+    const [card, mode] = [code.chat.locator("#asked .card"), code.chat.getByRole("button", { name: /^Mode: / })];
+    rmSync(written, { force: true });
+    await code.newSession();
+    assert.deepEqual([await mode.innerText(), await code.chat.getByRole("button", { name: /^Sandbox: / }).innerText()], ["Edit without asking", "Sandbox: workspace"]);
+    assert.equal(await code.chat.locator("#welcome .asks").innerText(), "Edit without asking. Edits files of this folder without a question. Commands run in a sandbox without a question, and can change this folder. Change\u2026");
+    await code.say("write a file");
+    await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
+    assert.deepEqual([readFileSync(written, "utf8"), await card.count()], ["x\ny\n", 0]);
+
+    rmSync(written);
+    await mode.click();
+    await code.choose("Ask before edits");
+    await code.chat.getByRole("button", { name: "Mode: Ask before edits" }).waitFor();
+    await code.say("write a file");
+    await card.getByText("Create new.txt?").waitFor();
+    assert.equal(existsSync(written), false);
+    assert.equal(await card.locator(".why").innerText(), "The mode \u201cAsk before edits\u201d of this session asks.");
+    await code.shot("approval before an edit");
+    await card.getByRole("button", { name: "Deny", exact: true }).click();
+    await code.chat.locator(".row.end").nth(1).waitFor();
+    assert.equal(existsSync(written), false);
+  });
+
+  it("part15/36 goes back from the reason with Escape without stopping the turn, and denies with Enter", async () => {
+    await code.newSession();
+    const card = code.chat.locator("#asked .card");
+    await code.say("leave again");
+    await card.getByRole("button", { name: "More\u2026" }).click();
+    await card.getByRole("button", { name: "Deny with a reason\u2026" }).click();
+    await card.getByRole("textbox").press("Escape");
+    await card.getByRole("button", { name: "Allow once" }).waitFor();
+    await card.getByRole("button", { name: "Deny with a reason\u2026" }).click();
+    await card.getByRole("textbox").fill("stay inside");
+    await card.getByRole("textbox").press("Enter");
+    await code.chat.locator(".agentMessage", { hasText: "I stay inside." }).waitFor();
+    assert.equal(await code.chat.getByText("Stopped.").count(), 0);
   });
 
   it("runs a refused call once outside the sandbox", async () => {

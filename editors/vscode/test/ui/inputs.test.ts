@@ -28,7 +28,7 @@ describe("part/13 inputs in a real VS Code", function () {
     await code.ask("tell a story");
     await code.chat.locator("#state", { hasText: "Working" }).waitFor();
     await code.say("then this");
-    await code.chat.locator(".queued", { hasText: "then this" }).getByRole("button", { name: "Edit" }).click();
+    await code.chat.locator(".queued", { hasText: "then this" }).getByRole("button", { name: "Edit", exact: true }).click();
     await code.chat.locator(".queued").waitFor({ state: "detached" });
     assert.equal(await code.field.inputValue(), "then this");
   });
@@ -121,7 +121,7 @@ describe("part/13 inputs in a real VS Code", function () {
     await code.choose("careful");
     await code.chat.getByRole("button", { name: "Model: careful" }).waitFor();
     await code.field.pressSequentially("/mode");
-    await code.chat.getByRole("option", { name: /^\/mode Choose the approval/ }).click();
+    await code.chat.getByRole("option", { name: /^\/mode Choose what lashd asks about/ }).click();
     await code.choose("Plan");
     await code.chat.getByRole("button", { name: "Mode: Plan" }).waitFor();
   });

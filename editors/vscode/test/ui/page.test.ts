@@ -172,7 +172,7 @@ describe("issue/6-1 the page of a chat", function () {
     const queue = [{ inputId: "inp_2", turnId: "trn_2", state: "queued", input: [{ type: "text", text: "later" }], atMs: 1 }];
     await reset([], { queue, turnId: "trn_1" });
     await page.locator(".queued", { hasText: "Queued" }).filter({ hasText: "later" }).waitFor();
-    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByRole("button", { name: "Edit", exact: true }).click();
     assert.equal(await page.locator("#composer textarea").inputValue(), "later");
     assert.deepEqual(await page.evaluate(() => window.asked.filter((message) => message.type === "withdraw")), [{ type: "withdraw", inputId: "inp_2" }]);
   });

@@ -1,7 +1,8 @@
 import { strict as assert } from "node:assert";
-import { decidedText } from "../../src/model/decided";
+import { decidedText, reasonText } from "../../src/model/decided";
 import { traceText } from "../../src/model/trace";
-import type { Event, TurnReport } from "../../src/protocol";
+import type { ApprovalReason, Event, TurnReport } from "../../src/protocol";
+import { session } from "./turn";
 
 const why = { by: "sandbox" as const, text: "It runs in the sandbox." };
 
@@ -15,6 +16,16 @@ describe("part11/3 how a call was decided", () => {
     assert.equal(decidedText({ mode: "allow", why, choice: "allowSession", by: "cli_a" }), "Allowed for the session. Reason for the question: It runs in the sandbox.");
     assert.equal(decidedText({ mode: "deny", why, choice: "reject", by: "cli_a" }), "Denied. Reason for the question: It runs in the sandbox.");
     assert.equal(decidedText({ mode: "deny", why, choice: "reject", by: "deadline" }), "Denied, because no answer came in time. Reason for the question: It runs in the sandbox.");
+  });
+
+  it("part15/32 names the mode of a session that asks, by the name that the user chose", () => {
+    const named = (approval: object, reason: ApprovalReason) => reasonText(reason, { ...session.config, approval });
+    assert.equal(named({ mode: "ask" }, { by: "mode", text: "The approval mode `ask` of the session decides." }), "The mode \u201cAsk before every call\u201d of this session asks.");
+    const rule = { tool: "write", action: "ask" } as const;
+    const rules = ["edit", "patch", "write"].map((tool) => ({ tool, action: "ask" }));
+    assert.equal(named({ sandbox: "workspace", rules }, { by: "rule", level: "session", rule, text: "The rule `ask tool write` of the session decides." }), "The mode \u201cAsk before edits\u201d of this session asks.");
+    assert.equal(named({ rules }, { by: "rule", level: "user", rule, text: "The rule `ask tool write` of the user decides." }), "The rule \u201cask tool write\u201d of the user decides.");
+    assert.equal(named({}, { by: "mode", text: "No rule allows the call, and the tool can change something." }), "No rule allows the call, and the tool can change something.");
   });
 
   it("is in the trace of a turn", () => {

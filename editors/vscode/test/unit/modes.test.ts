@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
-import { configInMode, allowReadOnlyTools, modeOf, modes, modeText } from "../../src/model/modes";
-import type { Config } from "../../src/protocol";
+import { configInMode, allowReadOnlyTools, modeOf, modes, sandboxText } from "../../src/model/modes";
+import type { ApprovalRule, Config } from "../../src/protocol";
 import { session } from "./turn";
 
 const config = (more: Partial<Config>): Config => ({ ...session.config, ...more });
@@ -8,21 +8,40 @@ const config = (more: Partial<Config>): Config => ({ ...session.config, ...more 
 const looking = ["editor_open_files", "editor_diagnostics", "editor_reveal"];
 
 describe("issue/6-1 modes of a session", () => {
+  const ruled = (action: string) => ["write", "edit", "patch"].map((tool) => ({ tool, action }));
+
   it("follow from its settings", () => {
     const names = [
       {}, { approval: { mode: "ask" } }, { approval: { mode: "allow" } }, { approval: { mode: "deny" } }, { options: { plan: { mode: "plan" } } },
-      { approval: { rules: [{ tool: "write", action: "allow" }, { tool: "edit", action: "allow" }, { tool: "patch", action: "allow" }] } },
-      { approval: { rules: [{ tool: "write", action: "allow" }, { tool: "edit", action: "allow", path: "src" }, { tool: "patch", action: "allow" }] } },
+      { approval: { rules: ruled("allow") } },
+      { approval: { rules: [...ruled("allow").slice(1), { tool: "write", action: "allow", path: "src" }] } },
     ].map((more) => modeOf(config(more as Partial<Config>)).name);
-    assert.deepEqual(names, ["Ask", "Ask always", "Bypass", "Deny", "Plan", "Accept edits", "Ask"]);
+    assert.deepEqual(names, ["Ask before edits", "Ask before every call", "Do not ask", "Deny", "Plan", "Edit without asking", "Ask before edits"]);
   });
 
-  it("part11/1 are shown with the sandbox of commands, and keep it", () => {
-    const boxed = config({ approval: { mode: "ask", sandbox: "workspace" } });
-    assert.deepEqual([modeText(boxed), modeText(config({ approval: { sandbox: "readOnly" } })), modeText(config({ approval: { sandbox: "fullAccess" } })), modeText(config({}))], [
-      "Ask always, sandbox: workspace", "Ask, sandbox: read only", "Ask", "Ask",
-    ]);
-    assert.equal(configInMode(boxed, modes[2]!).approval.sandbox, "workspace");
+  it("part15/23 say what lashd asks about: without rules, the sandbox workspace allows edits and the others do not", () => {
+    const named = (approval: object) => modeOf(config({ approval })).name;
+    assert.deepEqual(["workspace", "readOnly", "fullAccess"].map((sandbox) => named({ sandbox })), ["Edit without asking", "Ask before edits", "Ask before edits"]);
+    assert.equal(named({ sandbox: "workspace", rules: ruled("ask") }), "Ask before edits");
+    assert.equal(named({ sandbox: "workspace", rules: [...ruled("ask"), ...ruled("allow")] }), "Ask before edits", "the strictest rule decides");
+    assert.equal(named({ sandbox: "readOnly", rules: ruled("allow") }), "Edit without asking");
+  });
+
+  it("part15/31 ask before edits in the sandbox workspace by rules, and take them back", () => {
+    const own = config({ approval: { sandbox: "workspace" } });
+    const asks = configInMode(own, modes[0]!);
+    const edits = (rules: ApprovalRule[] = []) => rules.filter(({ tool }) => !looking.includes(tool ?? "")).map(({ tool, action }) => `${action} ${tool}`);
+    assert.deepEqual(edits(asks.approval.rules), ["ask edit", "ask patch", "ask write"]);
+    assert.equal(asks.approval.sandbox, "workspace");
+    assert.deepEqual(edits(configInMode(config(asks), modes[1]!).approval.rules), ["allow edit", "allow patch", "allow write"]);
+    assert.deepEqual(edits(configInMode(config(asks), modes[2]!).approval.rules), []);
+  });
+
+  it("part15/23 describe commands by the sandbox", () => {
+    assert.equal(modes[0]!.about("workspace"), "Asks before each edit of a file. Commands run in a sandbox without a question, and can change this folder.");
+    assert.equal(modes[0]!.about("readOnly"), "Asks before each edit of a file. Commands run in a sandbox without a question, and change nothing.");
+    assert.equal(modes[1]!.about("fullAccess"), "Edits files of this folder without a question. Asks before each command.");
+    assert.deepEqual([{ mode: "ask", sandbox: "workspace" }, { sandbox: "readOnly" }, { sandbox: "fullAccess" }, {}].map((approval) => sandboxText(config({ approval } as Partial<Config>))), ["Sandbox: workspace", "Sandbox: read only", "No sandbox", "No sandbox"]);
   });
 
   it("keep all other settings", () => {
@@ -31,7 +50,7 @@ describe("issue/6-1 modes of a session", () => {
       const set = configInMode(own, mode);
       assert.equal(modeOf(config(set)), mode);
       assert.deepEqual([set.approval.deadlineMs, set.approval.rules?.[0], set.options.toolsearch], [5, { tool: "shell", command: "ls", action: "allow" }, {}]);
-      assert.deepEqual(configInMode(config(set), modes[0]!).approval.rules?.map(({ tool }) => tool), ["shell", ...looking], `back from ${mode.name}`);
+      assert.deepEqual(configInMode(config(set), modes[2]!).approval.rules?.map(({ tool }) => tool), ["shell", ...looking], `back from ${mode.name}`);
     }
   });
 
