@@ -19,6 +19,7 @@ export interface AttachedFile {
   /** of this file in the page */
   id: number;
   type: string;
+  /** in bytes; 0: unknown */
   size: number;
   /** of the stored contents; absent: not stored yet */
   digest?: Digest;

@@ -1,6 +1,6 @@
 import type { Attached, AttachedFile, Contents, FromWebview } from "../chat/messages";
 import { fileProblem, filesProblem, sizeText, typeOf } from "../model/files";
-import type { Digest, ModelSpec } from "../protocol";
+import type { Attachment, Digest, ModelSpec } from "../protocol";
 import { h, iconButton } from "./dom";
 
 /** The longest side of the small picture of an image, in pixels. */
@@ -30,6 +30,11 @@ export class Attachments {
   add(attached: Attached): void {
     this.all.push(attached);
     this.changed();
+  }
+
+  /** addStored attaches a file that the daemon has already. Its size is not known, so 0. */
+  addStored({ name = "", type, digest }: Attachment): void {
+    this.add({ label: name, text: "", file: { id: this.nextId++, type, size: 0, digest } });
   }
 
   clear(): void {
@@ -73,7 +78,7 @@ export class Attachments {
         return h("span", { class: "chip" }, attached.label, remove);
       }
       const picture = file.thumb !== undefined && thumbnail(file.thumb);
-      const state = file.digest === undefined ? "attaching\u2026" : sizeText(file.size);
+      const state = file.digest === undefined ? "attaching\u2026" : file.size > 0 && sizeText(file.size);
       return h("span", { class: "chip file" }, picture, h("span", { class: "name" }, attached.label), h("small", {}, state), remove);
     });
   }

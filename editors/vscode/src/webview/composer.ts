@@ -3,9 +3,9 @@ import { driverText } from "../model/drivers";
 import { effortText } from "../model/models";
 import { modeOf, sandboxOf, sandboxText } from "../model/modes";
 import type { Mention } from "../model/resourceMentions";
-import type { Config, Digest, ModelSpec } from "../protocol";
+import type { Config, Digest, InputPart, ModelSpec } from "../protocol";
 import { Attachments } from "./attachments";
-import { h, iconButton, menuButton } from "./dom";
+import { h, iconButton, menuButton, redraw } from "./dom";
 import { PromptHistory } from "./promptHistory";
 import { ResourceChips } from "./resourceChips";
 import { Suggestions, type Word } from "./suggestions";
@@ -107,6 +107,12 @@ export class Composer {
     this.field.value = [this.field.value, text].filter((t) => t !== "").join("\n");
     this.changed();
     this.field.focus();
+  }
+
+  /** restoreInput puts a queued input back, with its files. */
+  restoreInput(parts: InputPart[]): void {
+    parts.forEach(({ attachment }) => attachment && this.files.addStored(attachment));
+    this.restoreText(parts.map(({ text }) => text ?? "").filter((text) => text !== "").join("\n"));
   }
 
   /** sent clears the draft if the daemon stored the input. */
@@ -235,7 +241,7 @@ export class Composer {
     this.steer.disabled = blocked;
     this.stop.disabled = !connected;
     this.resources.update(this.field.value);
-    this.chips.replaceChildren(...this.files.chips(), ...this.resources.chips());
+    redraw(this.chips, [this.files.list, this.resources.list], () => [...this.files.chips(), ...this.resources.chips()]);
     const problem = this.files.problem(this.spec);
     if (problem !== this.problem.textContent) {
       this.problem.textContent = problem;

@@ -63,6 +63,17 @@ export function menuButton(icon: string, name: string, onclick: () => void, titl
   return { element, show };
 }
 
+const drawn = new WeakMap<HTMLElement, string>();
+
+/** redraw replaces the children of an element if they show something else than before. A press on a button ends on the same button only if it stays. */
+export function redraw(place: HTMLElement, shown: unknown, make: () => Child[]): void {
+  const version = JSON.stringify(shown);
+  if (drawn.get(place) !== version) {
+    drawn.set(place, version);
+    place.replaceChildren(...make().filter((child) => child !== undefined && child !== false));
+  }
+}
+
 /** byId returns an element of the page. It throws if there is none. */
 export function byId(id: string): HTMLElement {
   const found = document.getElementById(id);

@@ -6,7 +6,7 @@ import { QuestionCards } from "./questionCards";
 import { Composer, type Draft } from "./composer";
 import { CompactionCard } from "./compactionCard";
 import { ContextPanel } from "./contextPanel";
-import { byId, h, iconButton } from "./dom";
+import { byId, h, iconButton, redraw } from "./dom";
 import type { PageColors } from "./highlights";
 import { icon } from "./icons";
 import { Items } from "./items";
@@ -182,22 +182,22 @@ function drawState(shown: SessionView) {
 function drawHead(shown: SessionView) {
   const { title } = shown.session;
   const steps = planOf(shown);
+  const usage = usageText(shown.total);
+  redraw(byId("head"), { title, steps, usage }, () => headOf(title, steps, usage));
+}
+
+function headOf(title: string | undefined, steps: ReturnType<typeof planOf>, usage: string) {
   const done = steps.filter((step) => step.status === "completed").length;
   const marks = { pending: () => icon("circle-large-outline", "open"), inProgress: () => icon("circle-filled", "in progress"), completed: () => icon("pass-filled", "done") };
   const plan = h("details", { class: "plan" }, h("summary", {}, `Plan: ${done} of ${steps.length}`), ...steps.map((step) => h("div", { class: step.status }, marks[step.status](), ` ${step.text}`)));
   const unfolded = document.querySelector<HTMLDetailsElement>(".plan")?.open ?? false;
   plan.open = unfolded;
-  byId("head").replaceChildren(
-    title ? h("h1", {}, title) : "",
-    h("span", { class: "space" }),
-    h("span", { class: "usage", title: "Token usage of this session" }, usageText(shown.total)),
-    ...(steps.length > 0 ? [plan] : []),
-  );
+  return [title ? h("h1", {}, title) : undefined, h("span", { class: "space" }), h("span", { class: "usage", title: "Token usage of this session" }, usage), steps.length > 0 && plan];
 }
 
 function drawQueue(shown: SessionView) {
   const waiting = shown.queue.filter((input) => input.turnId !== shown.turnId || input.state === "pendingActive");
-  byId("queue").replaceChildren(...waiting.map(queued));
+  redraw(byId("queue"), waiting, () => waiting.map(queued));
 }
 
 function queued(input: QueuedInput): HTMLElement {
@@ -205,7 +205,7 @@ function queued(input: QueuedInput): HTMLElement {
   const withdraw = () => post({ type: "withdraw", inputId: input.inputId });
   const edit = () => {
     withdraw();
-    composer.restoreText(text);
+    composer.restoreInput(input.input);
   };
   const steers = input.state === "pendingActive";
   const [name, label, about] = steers ? ["debug-step-into", "Steering", "The running turn reads it at its next step"] : ["list-ordered", "Queued", "Starts after the running turn"];

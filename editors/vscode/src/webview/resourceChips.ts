@@ -28,6 +28,10 @@ export class ResourceChips {
     this.mentioned = mentioned.filter(({ word }) => this.asked.includes(word));
   }
 
+  get list(): Mention[] {
+    return this.mentioned;
+  }
+
   /** chips returns an element for each resource, with a button that removes it from the text. */
   chips(): HTMLElement[] {
     return this.mentioned.map(({ server, uri, word }) =>

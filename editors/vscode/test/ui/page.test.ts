@@ -168,23 +168,6 @@ describe("issue/6-1 the page of a chat", function () {
     await page.getByText("the disk is full").waitFor();
   });
 
-  it("shows queued inputs and removes them", async () => {
-    const queue = [{ inputId: "inp_2", turnId: "trn_2", state: "queued", input: [{ type: "text", text: "later" }], atMs: 1 }];
-    await reset([], { queue, turnId: "trn_1" });
-    await page.locator(".queued", { hasText: "Queued" }).filter({ hasText: "later" }).waitFor();
-    await page.getByRole("button", { name: "Edit", exact: true }).click();
-    assert.equal(await page.locator("#composer textarea").inputValue(), "later");
-    assert.deepEqual(await page.evaluate(() => window.asked.filter((message) => message.type === "withdraw")), [{ type: "withdraw", inputId: "inp_2" }]);
-  });
-
-  it("part/13 tells inputs that steer the turn from those that wait for its end", async () => {
-    const input = (state: string, text: string) => ({ inputId: text, turnId: `trn_${text}`, state, input: [{ type: "text", text }], atMs: 1 });
-    await reset([], { queue: [input("pendingActive", "now"), input("queued", "later")], turnId: "trn_1" });
-    assert.deepEqual((await page.locator(".queued").allInnerTexts()).map((text) => text.split(/\s+/).filter(Boolean)), [["Steering", "now"], ["Queued", "later"]]);
-    const borders = await page.locator(".queued").evaluateAll((all) => all.map((one) => getComputedStyle(one).borderTopStyle));
-    assert.deepEqual(borders, ["solid", "dashed"]);
-  });
-
   it("part/13 moves the focus to the next question after an answer, then to the input", async () => {
     const decision = (n: number) => ({ decisionId: `dec_${n}`, sessionId: "ses_1", kind: "approval", prompt: `May it ${n}?`, choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 });
     await reset([], { decisions: [decision(1), decision(2)] });
