@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"lashd/engine"
 	"lashd/engine/provider/scripted"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
@@ -278,5 +279,23 @@ func TestAnswersAreListedWithTheirCall(t *testing.T) {
 	}
 	if want := []string{"workspace true run make all", "session true run make test"}; !slices.Equal(got, want) {
 		t.Errorf("part11/3 the rules are %q, want %q", got, want)
+	}
+}
+
+// TestDeniedHosts lists the hosts that the rules of a session deny, whichever tool the rules name.
+func TestDeniedHosts(t *testing.T) {
+	d := start(t, setup{config: func(e *engine.Config) {
+		for _, r := range []protocol.ApprovalRule{{Host: "b.test"}, {Host: "*.a.test"}, {Host: "b.test"}, {Tool: "mcp__x__*", Host: "c.test"}} {
+			r.Action = protocol.ApproveDeny
+			e.Defaults.Approval.Rules = append(e.Defaults.Approval.Rules, r)
+		}
+		e.Defaults.Approval.Rules = append(e.Defaults.Approval.Rules, protocol.ApprovalRule{Host: "allowed.test", Action: protocol.ApproveAllow})
+	}})
+	got, err := d.Rules.DeniedHosts(t.Context(), d.session(t))
+	if want := []string{"*.a.test", "b.test", "c.test"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("part13/6 the rules deny %q, %v, want %q", got, err, want)
+	}
+	if _, err := d.Rules.DeniedHosts(t.Context(), "ses_none"); err == nil {
+		t.Error("part13/6 a session that does not exist has rules")
 	}
 }

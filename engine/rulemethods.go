@@ -22,6 +22,12 @@ func (h ruleHost) SessionRules(ctx context.Context, id protocol.SessionID) (cwd 
 	return cwd, a, answers, err
 }
 
+// Policies implements rulebook.Sessions.
+func (h ruleHost) Policies(ctx context.Context, id protocol.SessionID) ([]approval.Policy, error) {
+	s, err := h.eng.store.Session(ctx, id)
+	return h.eng.rules.Policies(protocol.Policy{Approval: s.Config.Approval, Cwd: s.Cwd}, s.Authority.Ceiling, nil), err
+}
+
 // SetApproval implements rulebook.Sessions.
 func (h ruleHost) SetApproval(ctx context.Context, id protocol.SessionID, a protocol.ApprovalConfig) error {
 	_, err := h.eng.Sessions.Configure(ctx, &protocol.SessionConfigureParams{SessionID: id, Approval: &a})

@@ -82,6 +82,8 @@ type ServerConfig struct {
 	Settings map[string]manifest.ServerSandbox // by server; not for servers of a workspace
 	Sampling map[string]mcp.Sampling           // servers that may use the models of sessions
 	Logins   *keystore.Store                   // OAuth logins; nil: they end with the daemon
+	// Denied returns the hosts that rules of a session deny; nil: none.
+	Denied func(context.Context, protocol.SessionID) ([]string, error)
 }
 
 // Memory is the part of the database that a Loader uses.
@@ -123,7 +125,7 @@ func New(c Config) *Loader {
 	l := &Loader{
 		config: c, ready: make(chan struct{}), over: make(chan struct{}), work: make(chan func(context.Context)), workspaces: map[string]*set{}, hosts: map[*plugin.Host][]*unit{},
 		servers: mcp.NewPool(mcp.PoolConfig{
-			Environ: c.Environ, Nonce: c.Nonce, Version: c.Version, Sandboxes: c.Servers.Places, Default: c.Servers.Default, Settings: c.Servers.Settings, Sampling: c.Servers.Sampling, Logins: c.Servers.Logins,
+			Environ: c.Environ, Nonce: c.Nonce, Version: c.Version, Sandboxes: c.Servers.Places, Default: c.Servers.Default, Settings: c.Servers.Settings, Sampling: c.Servers.Sampling, Logins: c.Servers.Logins, Denied: c.Servers.Denied,
 		}),
 		watcher: watch.New(watch.Config{Log: c.Log, Settle: c.Settle}),
 		facts:   &facts{memory: c.Memory},

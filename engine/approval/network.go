@@ -70,6 +70,24 @@ func (q *Request) deniedHosts() *protocol.NetworkAccess {
 	return n
 }
 
+// DeniedHosts returns the hosts that rules of any of the policies deny, for any tool, sorted.
+func DeniedHosts(policies []Policy) (denied []string) {
+	for _, p := range policies {
+		for _, level := range p.Rules {
+			if level == nil {
+				continue
+			}
+			for _, r := range level.hosts {
+				if r.Action == protocol.ApproveDeny {
+					denied = append(denied, r.Host)
+				}
+			}
+		}
+	}
+	slices.Sort(denied)
+	return slices.Compact(denied)
+}
+
 // access returns the hosts of the policy's rules, by their actions. A host that cannot be parsed stays among those that ask or deny, so that
 // the command does not start.
 func (q judging) access(about *Subjects) (rules protocol.HostRules, denied []string) {

@@ -18,6 +18,8 @@ import (
 type Sessions interface {
 	// SessionRules returns the workspace of a session, its approval settings, and its answers.
 	SessionRules(ctx context.Context, id protocol.SessionID) (cwd string, a protocol.ApprovalConfig, answers []approval.Answer, err error)
+	// Policies returns the policies that judge calls of a session outside a turn.
+	Policies(ctx context.Context, id protocol.SessionID) ([]approval.Policy, error)
 	// SetApproval replaces the approval settings of a session, from its next turn on.
 	SetApproval(ctx context.Context, id protocol.SessionID, a protocol.ApprovalConfig) error
 	// ForgetAnswers removes answers of a session.
@@ -43,6 +45,12 @@ func (m *Methods) List(ctx context.Context, p *protocol.RuleListParams) (*protoc
 	}
 	all, problems, err := m.Book.List(ctx, cwd)
 	return &protocol.RuleListResult{Data: append(all, own...), Problems: problems}, err
+}
+
+// DeniedHosts returns the hosts that rules of a session deny, for any tool.
+func (m *Methods) DeniedHosts(ctx context.Context, id protocol.SessionID) ([]string, error) {
+	policies, err := m.Sessions.Policies(ctx, id)
+	return approval.DeniedHosts(policies), err
 }
 
 // place returns the workspace of a request, and the rules of its session. A directory must be absolute.

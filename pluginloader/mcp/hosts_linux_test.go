@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -94,6 +95,26 @@ func TestHostsOfServers(t *testing.T) {
 			}
 		})
 	}
+	t.Run("part13/6 a rule that denies a host is stronger for prompts, too", func(t *testing.T) {
+		var denied []string
+		p := begin(t, l.pool(t, func(c *mcp.PoolConfig) {
+			c.Settings = map[string]manifest.ServerSandbox{"x": {Hosts: []string{at}}}
+			c.Denied = func(_ context.Context, id protocol.SessionID) ([]string, error) {
+				if id != "ses_1" {
+					t.Errorf("it asks for the rules of %s", id)
+				}
+				return denied, nil
+			}
+		}), config(t, map[string]manifest.Server{"x": guest("shell")}))
+		session := mcp.Session{ID: "ses_1", Cwd: l.a, Sandbox: inWorkspace}
+		for want, hosts := range map[bool][]string{true: nil, false: {"127.0.0.1"}} {
+			denied = hosts
+			text, _, err := p.Prompt(t.Context(), session, "x", "run", map[string]string{"script": get})
+			if err != nil || strings.Contains(text, "hello") != want {
+				t.Errorf("with rules that deny %q the server says %q, %v", hosts, text, err)
+			}
+		}
+	})
 	t.Run("part11/network a server that fails to start for lack of a host names the setting", func(t *testing.T) {
 		s := manifest.Server{Command: "sh", Args: []string{"-c", "curl -sS http://c.example.com >&2; exit 1"}}
 		s.Hosts = []string{at}

@@ -74,7 +74,10 @@ var inputSchema = json.RawMessage(`{
 	"additionalProperties": false
 }`)
 
-// at returns the session for servers. Its sandbox is the narrower one of those in the settings now and when the plugins were opened.
+// at returns the session for servers. Its sandbox is the narrowest of those in the settings of the turn, in the settings when the plugins were
+// opened, and in the authority of the session, which never changes. The ceiling of a turn does not count: it is of inputs that other sessions
+// and plugins send, and these cannot name prompts or resources. Only a client can, and no ceiling limits a client. A process of a server
+// works for one mode and one workspace, so a session never reaches one that was started for a wider session.
 func (i *instance) at(v *plugin.View) Session {
 	return Session{ID: i.context.SessionID, Cwd: i.context.Cwd, Sandbox: authority.Narrowest(i.context.Sandbox, v.Session.Config.Approval.Sandbox)}
 }

@@ -54,6 +54,8 @@ type PoolConfig struct {
 	Sampling map[string]Sampling
 	// Logins keeps OAuth logins; nil: they end with the daemon.
 	Logins *keystore.Store
+	// Denied returns the hosts that rules of a session deny, for requests that are not calls of tools; nil: none.
+	Denied func(context.Context, protocol.SessionID) ([]string, error)
 }
 
 // Times are time limits. Zero means the default.

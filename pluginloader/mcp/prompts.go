@@ -118,13 +118,26 @@ func (p *Part) Names() (all []string) {
 	return all
 }
 
+// denied returns the hosts that rules of a session deny. They stay closed, whatever the settings of a server say.
+func (p *Part) denied(ctx context.Context, id protocol.SessionID) (*protocol.NetworkAccess, error) {
+	if p.pool.config.Denied == nil {
+		return nil, nil
+	}
+	hosts, err := p.pool.config.Denied(ctx, id)
+	return &protocol.NetworkAccess{Denied: hosts}, err
+}
+
 // asking runs f with a connection to the server that works for a session.
 func asking[T any](ctx context.Context, p *Part, at Session, server string, f func(context.Context, *sdk.ClientSession) (T, error)) (result T, err error) {
 	m := p.member(server)
 	if m == nil {
 		return result, fmt.Errorf("%w: %s", ErrNoServer, server)
 	}
-	s, left, err := p.serverFor(m, &tool.Invocation{SessionID: at.ID, Cwd: at.Cwd, Sandbox: at.Sandbox})
+	denied, err := p.denied(ctx, at.ID)
+	if err != nil {
+		return result, err
+	}
+	s, left, err := p.serverFor(m, &tool.Invocation{SessionID: at.ID, Cwd: at.Cwd, Sandbox: at.Sandbox, Network: denied})
 	if err != nil {
 		return result, err
 	}

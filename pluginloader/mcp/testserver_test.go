@@ -39,6 +39,10 @@ func serveGuest(role string) {
 			out, err := exec.Command("sh", "-c", in.Text).CombinedOutput()
 			return text(fmt.Sprintf("%s%v", out, err)), nil, nil
 		})
+		s.AddPrompt(&sdk.Prompt{Name: "run"}, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			out, err := exec.Command("sh", "-c", r.Params.Arguments["script"]).CombinedOutput()
+			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: fmt.Sprintf("%s%v", out, err)}}}}, nil
+		})
 	}
 	if err := s.Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -29,7 +29,10 @@ func (e *server) loader(store *persistence.Store, base *plugin.Host, cfg config.
 	return pluginloader.New(pluginloader.Config{
 		Base: base, Driver: standard.ID, User: daemon.UserPlugins(), Layout: daemon.UserLayout(), Home: e.Home, Environ: cfg.Environ(os.Environ()), Nonce: nonce, Version: daemon.Version,
 		Options: options, Limits: cfg.PluginLimits.Limits(), Sandbox: cfg.PluginBoxes, Replace: cfg.Replace, Memory: store, Log: e.Log,
-		Servers:      pluginloader.ServerConfig{Places: e.sandboxes(cfg), Default: cmp.Or(cfg.Sandbox, protocol.SandboxWorkspace), Settings: cfg.ServerSandboxes(), Sampling: cfg.ServerSampling(), Logins: config.OpenServerLogins(e.Home)},
+		Servers: pluginloader.ServerConfig{Places: e.sandboxes(cfg), Default: cmp.Or(cfg.Sandbox, protocol.SandboxWorkspace), Settings: cfg.ServerSandboxes(), Sampling: cfg.ServerSampling(), Logins: config.OpenServerLogins(e.Home),
+			Denied: func(ctx context.Context, id protocol.SessionID) ([]string, error) {
+				return eng.Rules.DeniedHosts(ctx, id)
+			}},
 		News:         func(event protocol.ServerEvent) { eng.PluginChanged(event) },
 		ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { eng.ToolsChanged(ctx, id) },
 		Revoked:      func(ctx context.Context) { eng.PluginsRevoked(ctx) },
