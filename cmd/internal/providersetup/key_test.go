@@ -9,6 +9,7 @@ import (
 	"lashd/cmd/internal/providersetup"
 	"lashd/engine/provider"
 	"lashd/engine/provider/keystore"
+	"lashd/rpc/protocol"
 )
 
 // newSetup returns the set-up of a data directory with a config.toml, as a daemon has it.
@@ -82,5 +83,23 @@ func TestKeyOfARunningDaemon(t *testing.T) {
 	still.BaseURL = ""
 	if stored, _, err := s.SetKey(t.Context(), still); err != nil || stored.Restart || s.Memory.From("openai") != "openai" {
 		t.Errorf("part13/vscode a daemon does not get a key for the address that it has: %+v, %v, %q", stored, err, s.Memory.From("openai"))
+	}
+}
+
+func TestManyLogins(t *testing.T) {
+	setup, _ := newSetup(t, "")
+	s := providersetup.NewService(setup.Home, setup.Memory)
+	var ids []string
+	for range 17 {
+		begun, err := s.BeginLogin(t.Context(), &protocol.ProviderBeginLoginParams{Name: "chatgpt"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, begun.LoginID)
+	}
+	for i, want := range map[int]string{0: "no such login", 1: "the pasted address does not start with", 16: "the pasted address does not start with"} {
+		if _, err := s.FinishLogin(t.Context(), &protocol.ProviderFinishLoginParams{LoginID: ids[i], Address: "x"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("part13/vscode login %d of 17: %v, want %q", i+1, err, want)
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,8 +14,11 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// loginLimit is how long a login may take.
-const loginLimit = 15 * time.Minute
+// Limits of logins that are not finished.
+const (
+	loginLimit = 15 * time.Minute // how long one may take
+	maxLogins  = 16               // a further one ends the oldest
+)
 
 // errNoLogin means that a login does not exist, or has taken too long.
 var errNoLogin = errors.New("no such login; it may have taken longer than 15 minutes. Begin a new one")
@@ -93,7 +98,7 @@ func (s *Service) BeginLogin(ctx context.Context, p *protocol.ProviderBeginLogin
 	return &protocol.ProviderBeginLoginResult{LoginID: id, URL: d.URL, Code: d.Code}, nil
 }
 
-// keep adds a login, forgets those that took too long, and returns the id of the new one.
+// keep adds a login, forgets those that took too long and those over maxLogins, and returns the id of the new one.
 func (s *Service) keep(name string, finish func(context.Context, string) (chatgpt.Tokens, error)) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,6 +106,9 @@ func (s *Service) keep(name string, finish func(context.Context, string) (chatgp
 		if time.Since(l.began) > loginLimit {
 			delete(s.logins, id)
 		}
+	}
+	if len(s.logins) == maxLogins {
+		delete(s.logins, slices.MinFunc(slices.Collect(maps.Keys(s.logins)), func(a, b string) int { return s.logins[a].began.Compare(s.logins[b].began) }))
 	}
 	id := rand.Text()
 	s.logins[id] = login{name, time.Now(), finish}
