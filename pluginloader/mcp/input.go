@@ -165,15 +165,19 @@ func (i *instance) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]pl
 		return nil, err
 	}
 	var all []plugin.Message
+	size := 0
 	if input.Prompt != nil {
 		m, err := i.prompt(ctx, tc.View, input.Prompt)
 		if err != nil {
 			return []plugin.Directive{plugin.Abort("prompt_unavailable", err.Error())}, nil
 		}
-		all = append(all, m)
+		all, size = append(all, m), sizeOf(m)
 	}
 	for _, r := range input.Resources {
 		m, err := i.resource(ctx, tc.View, r)
+		if size += sizeOf(m); err == nil && size > maxContents {
+			err = fmt.Errorf("read @%s:%s: with it, what the input names has %d bytes, more than %d; name less in one input", r.Server, r.URI, size, maxContents)
+		}
 		if err != nil {
 			return []plugin.Directive{plugin.Abort("resource_unavailable", err.Error())}, nil
 		}
@@ -215,6 +219,15 @@ func (i *instance) resource(ctx context.Context, v *plugin.View, r protocol.Reso
 		return plugin.Message{}, fmt.Errorf("read @%s:%s: %w", r.Server, r.URI, err)
 	}
 	return message(fmt.Sprintf("[The resource %s of the MCP server %s]\n", r.URI, r.Server), text, files), nil
+}
+
+// sizeOf returns the bytes of a message.
+func sizeOf(m plugin.Message) int {
+	size := len(m.Content)
+	for _, p := range m.Parts {
+		size += len(p.Attachment.Data)
+	}
+	return size
 }
 
 // message returns a message for the model, which begins with its source.

@@ -114,6 +114,15 @@ func TestMCPPromptsAndResources(t *testing.T) {
 		if r.Outcome == nil || len(r.Issues) == 0 || r.Issues[0].Code != "resource_unavailable" || !strings.Contains(r.Issues[0].Message, "read @library:doc://books/none: ") {
 			t.Errorf("a missing resource ended the turn with %+v", r.Issues)
 		}
+		big := strings.Repeat("x", 3<<20)
+		server.AddResource(&sdk.Resource{Name: "big", URI: "doc://big"}, func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, Text: big}}}, nil
+		})
+		twice := `{"server":"library","uri":"doc://big"},{"server":"library","uri":"doc://big"}`
+		r = asked[protocol.TurnReport](p, "turn/run", session+`,"input":[{"type":"text","text":"x"}],"resources":[`+twice+`]}`)
+		if r.Outcome == nil || len(r.Issues) != 1 || r.Issues[0].Code != "resource_unavailable" || !strings.Contains(r.Issues[0].Message, "more than 4194304; name less in one input") {
+			t.Errorf("resources that are too large together ended the turn with %+v", r.Issues)
+		}
 	})
 }
 
