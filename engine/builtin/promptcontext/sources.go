@@ -225,7 +225,7 @@ func (c *collector) name(s *source) string {
 }
 
 // imported adds an imported file, if it is below root without leaving it by a link, and the
-// session may read it without a question.
+// session may read it without a question. A workspace imports no file of lashd's state.
 func (c *collector) imported(by *source, path, root string, depth int) {
 	if c.tried++; c.count == maxImports || c.tried > maxTried {
 		return
@@ -234,7 +234,7 @@ func (c *collector) imported(by *source, path, root string, depth int) {
 	if !within(root, at) || c.seen[at] {
 		return
 	}
-	if by.Origin == protocol.InstructionWorkspace && !c.l.readable(c.ctx, at) {
+	if by.Origin == protocol.InstructionWorkspace && (within(c.l.own.of(c.l.state), at) || !c.l.readable(c.ctx, at)) {
 		return
 	}
 	f, err := c.l.files.read(filepath.Dir(at), filepath.Base(at))
