@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"lashd/rpc/protocol"
@@ -119,12 +121,7 @@ func (w *work) releaseSlot() {
 
 // slotsInUse reports whether an attempt refers to the slots. The caller holds ws.mu.
 func (ws *workers) slotsInUse(places chan struct{}) bool {
-	for _, w := range ws.all {
-		if w.slots == places {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(ws.all)), func(w *work) bool { return w.slots == places })
 }
 
 // Claim implements live.Attempt: it takes a slot if one is free and never blocks. Slotless work
