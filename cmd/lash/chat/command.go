@@ -42,6 +42,7 @@ func init() {
 		{"sandbox", "readOnly|workspace|fullAccess", "set the sandbox of the agent's commands", (*ui).sandbox},
 		{"rules", "[add|test|remove]", "list the approval rules, or change or try them", rules},
 		{"tools", "", "list the tools of the agent", listTools},
+		{"mcp", "", "list the MCP servers and their states", listServers},
 		{"output", "[N]", "show the newest call in full, or the Nth newest", output},
 		{"tasks", "[cancel ID|all]", "list running background tasks, or cancel them", tasks},
 		{"diff", "", "show the file changes of the newest turn", (*ui).diff},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,11 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
+	"lashd/cmd/lash/chat"
 	"lashd/pluginloader/manifest"
+	"lashd/rpc/protocol"
 )
 
 // mcpCommand has the subcommands of lash mcp. Those that change the servers change a file of the user, which is the plugin mcp; the daemon
@@ -189,12 +193,22 @@ type mcpListCommand struct{ console.InJSON }
 
 // Help is shown by --help.
 func (mcpListCommand) Help() string {
-	return `Lists the servers that lash mcp add has added. Those of other plugins and of a workspace are in lash plugin show NAME. The log of all of your
-servers is in lash plugin logs mcp.`
+	return `Lists your MCP servers: those that lash mcp add has added, with their program or URL, and those of plugins and of the workspace. STATE is one of:
+  ready        the server works
+  idle         lashd starts it when it is used
+  starting     it starts
+  needs login  log in with lash mcp login NAME
+  failed       it does not work; lashd tries again
+  unreachable  the same, for a URL that failed often
+  quarantined  it failed too often; lash plugin reload starts it again
+  resumed      it was started again and has not been used since
+
+If the daemon does not run, there are no states and only the servers that lash mcp add has added. The log of these is in lash plugin logs mcp. --json prints
+their file.`
 }
 
 // Run prints the servers, without values of variables and headers.
-func (c mcpListCommand) Run() error {
+func (c mcpListCommand) Run(ctx context.Context, e *daemon.Environment) error {
 	f, err := readServers()
 	if err != nil {
 		return err
@@ -202,19 +216,102 @@ func (c mcpListCommand) Run() error {
 	if c.JSON {
 		return console.PrintJSON(f)
 	}
-	if len(f.Servers) == 0 {
+	plugins, running := runningPlugins(ctx, e)
+	defer adviseServers(e, plugins)
+	rows, err := f.rows(plugins)
+	if err != nil {
+		return err
+	}
+	rows = append(rows, f.otherRows(plugins)...)
+	if len(rows) == 0 {
 		fmt.Fprintln(console.Stdout, "No MCP servers. Add one with: lash mcp add NAME PROGRAM")
 		return nil
 	}
-	rows := [][]string{{"NAME", "SERVER"}}
+	rows = append([][]string{{"NAME", "STATE", "TOOLS", "SERVER"}}, rows...)
+	if !running {
+		rows = without(without(rows, "STATE"), "TOOLS")
+	}
+	if err := table(rows, "TOOLS"); err != nil {
+		return err
+	}
+	if !running {
+		e.Note("the daemon is not running, so the states of the servers are unknown; lash plugin list starts it")
+	}
+	return nil
+}
+
+// runningPlugins returns the plugins of the current directory from the daemon, which it does not start. false: there is none.
+func runningPlugins(ctx context.Context, e *daemon.Environment) ([]protocol.PluginInfo, bool) {
+	l, err := e.Dial(ctx, false, nil)
+	if err != nil {
+		return nil, false
+	}
+	defer l.Close()
+	var r protocol.PluginListResult
+	cwd, err := os.Getwd()
+	if err == nil {
+		err = l.Call(ctx, "plugin/list", protocol.PluginListParams{Cwd: cwd}, &r)
+	}
+	return r.Data, err == nil
+}
+
+// rows returns a row for each server of the file.
+func (f *mcpServers) rows(plugins []protocol.PluginInfo) (rows [][]string, err error) {
+	states := map[string]protocol.PluginServer{}
+	for _, p := range plugins {
+		for _, s := range p.Servers {
+			if f.has(&p) {
+				states[s.Name] = s
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
 		var s mcpServer
 		if err := json.Unmarshal(f.Servers[name], &s); err != nil {
-			return fmt.Errorf("read %s: the server %s: %w", f.path, name, err)
+			return nil, fmt.Errorf("read %s: the server %s: %w", f.path, name, err)
 		}
-		rows = append(rows, []string{name, console.OneLine(strings.Join(append([]string{s.URL + s.Command}, s.Args...), " "), 120)})
+		state, known := states[name]
+		rows = append(rows, append(serverCells(name, state, known), console.OneLine(strings.Join(append([]string{s.URL + s.Command}, s.Args...), " "), 120)))
 	}
-	return table(rows)
+	return rows, nil
+}
+
+// has reports whether a plugin is that of the file.
+func (f *mcpServers) has(p *protocol.PluginInfo) bool { return p.Dir == filepath.Dir(f.path) }
+
+// otherRows returns a row for each server of another plugin.
+func (f *mcpServers) otherRows(plugins []protocol.PluginInfo) (rows [][]string) {
+	for _, p := range plugins {
+		for _, s := range p.Servers {
+			if !f.has(&p) {
+				rows = append(rows, append(serverCells(s.Name, s, true), "plugin "+console.OneLine(p.Name, 60)))
+			}
+		}
+	}
+	return rows
+}
+
+// serverCells returns the cells of a server's name, state and number of tools.
+func serverCells(name string, s protocol.PluginServer, known bool) []string {
+	if !known {
+		return []string{name, "-", "-"}
+	}
+	state, _ := chat.ServerState(&s)
+	return []string{name, state, strconv.Itoa(s.Tools)}
+}
+
+// adviseServers says what to do about servers that do not work, and about plugins whose servers are not listed because nobody approved them.
+func adviseServers(e *daemon.Environment, plugins []protocol.PluginInfo) {
+	for _, p := range plugins {
+		for i := range p.Servers {
+			if _, help := chat.ServerState(&p.Servers[i]); len(help) > 0 {
+				e.Note("%s: %s", p.Servers[i].Name, strings.Join(help, "\n"))
+			}
+		}
+		if p.Status == protocol.PluginUntrusted {
+			advise(e, p)
+		}
+	}
 }
 
 // usage returns an error about the arguments.

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"lashd/rpc/protocol"
 	"lashd/test/emulator"
+	"lashd/test/wait"
 )
 
 // chat starts lash chat in tmux.
@@ -52,6 +55,11 @@ func TestMCPInTheChat(t *testing.T) {
 		}
 	})
 
+	t.Run("part13/6 the chat lists the servers", func(t *testing.T) {
+		x.Type("/mcp\r")
+		emulator.Shows(t, x, "MCP servers:\n  library  ready\n  To add or remove servers: lash mcp")
+	})
+
 	t.Run("part13/6 the chat completes the argument of a prompt", func(t *testing.T) {
 		x.Type("/mcp__library__review")
 		emulator.Shows(t, x, "▸ /mcp__library__review <file> [focus]  Reviews a change")
@@ -68,5 +76,25 @@ func TestMCPResourcesOfRun(t *testing.T) {
 		p.want(0, "I have read it", "", "run", "Summarize @library:doc://shelf/guide.")
 		p.want(0, "I have read nothing", "", "run", "Summarize @library:doc://shelf/none")
 		p.want(1, "", "read @library:doc://books/none", "run", "Summarize @library:doc://books/none")
+	})
+}
+
+func TestMCPListWithStates(t *testing.T) {
+	t.Run("part13/6 lash mcp lists the states of servers, also those of the workspace, and says what to do", func(t *testing.T) {
+		p := inLibrary(t)
+		if err := os.WriteFile(filepath.Join(p.work, ".mcp.json"), []byte(`{"mcpServers":{"team":{"url":"http://127.0.0.1:1/mcp"}}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.want(0, "", "", "call", "plugin/reload")
+		wait.Until(t, "the plugin of the workspace needs approval", func() bool { return strings.Contains(p.run("mcp").err, "lash plugin trust project") })
+		p.want(0, "NAME     STATE  TOOLS  SERVER\nlibrary  ready  0      http://127.0.0.1:", "", "mcp")
+		if code := newPTY(t).run(p, "[y/N]", "y\n", "plugin", "trust", "project"); code != 0 {
+			t.Errorf("the approval ends with %d", code)
+		}
+		wait.Until(t, "the server of the workspace fails", func() bool { return strings.Contains(p.run("mcp").err, "lash: team: ") })
+		p.want(0, "plugin project", "", "mcp")
+		p.want(0, "", "", "mcp", "remove", "library")
+		p.kill()
+		p.want(0, "No MCP servers.", "", "mcp")
 	})
 }
