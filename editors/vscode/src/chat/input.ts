@@ -3,7 +3,7 @@ import type { Daemon } from "../daemon/daemon";
 import { argumentAt, argumentSuggestions } from "../model/promptArguments";
 import { commandOf, commandSuggestions, operationArgs, ownCommand } from "../model/slashCommands";
 import type { CommandCall, SessionID } from "../protocol";
-import { attachmentOf, mentionSuggestions } from "./mentions";
+import { attachmentOf, mentionSuggestions, symbolSuggestions } from "./mentions";
 import type { FromWebview, Suggestion, ToWebview } from "./messages";
 import type { Resources } from "./resources";
 
@@ -41,17 +41,15 @@ export async function handleInput(request: InputRequest, place: Place): Promise<
   }
 }
 
-/** suggest answers with suggestions for a word. The resources of MCP servers follow those of the editor, because a server can take long. */
+/** suggest answers with suggestions for a word. What language servers and MCP servers know follows the files, because a server can take long. */
 async function suggest({ id, mark, word }: InputRequest & { type: "suggest" }, { daemon, sessionId, resources, post }: Place) {
   if (mark !== "@") {
     return post({ type: "suggestions", id, suggestions: await (mark === "/" ? commandsFor(word, daemon, sessionId) : argumentsFor(word, daemon, sessionId)) });
   }
-  const asked = resources.suggestions(word);
-  const suggestions = await mentionSuggestions(word);
-  post({ type: "suggestions", id, suggestions });
-  const more = await asked;
-  if (more.length > 0) {
-    post({ type: "suggestions", id, suggestions: [...suggestions, ...more] });
+  let suggestions: Suggestion[] = [];
+  for (const asked of [mentionSuggestions(word), symbolSuggestions(word).catch(() => []), resources.suggestions(word)]) {
+    suggestions = [...suggestions, ...(await asked)];
+    post({ type: "suggestions", id, suggestions });
   }
 }
 

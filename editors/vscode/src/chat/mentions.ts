@@ -12,16 +12,15 @@ const most = { files: 12, folders: 4, symbols: 6 };
 /** The number of files of a folder that an attachment lists. */
 const maxListed = 500;
 
-/** mentionSuggestions returns what the user can attach with a word after @: files, folders, symbols, the problems and the output of the terminal. */
+/** mentionSuggestions returns what the user can attach with a word after @: files, folders, the problems and the output of the terminal. */
 export async function mentionSuggestions(word: string): Promise<Suggestion[]> {
-  const [files, symbols] = await Promise.all([workspaceFiles(), word.length < 2 ? [] : symbolsOf(word)]);
+  const files = await workspaceFiles();
   const folders = foldersOf(files);
   const fixed = special().filter(({ label }) => label.toLowerCase().startsWith(word.toLowerCase()));
   return [
     ...(word === "" ? [] : fixed),
     ...matching(files, word, most.files).map(({ path, uri }): Suggestion => ({ ...namesOf(path), icon: "file", insert: `@${path}`, mention: { kind: "file", uri: uri.toString() } })),
     ...matching(folders, word, word === "" ? 0 : most.folders).map(({ path, uri }): Suggestion => ({ ...namesOf(path), icon: "folder", insert: `@${path}`, mention: { kind: "folder", uri: uri.toString() } })),
-    ...symbols.slice(0, most.symbols).map(symbolSuggestion),
     ...(word === "" ? fixed : []),
   ];
 }
@@ -52,8 +51,10 @@ function foldersOf(files: { path: string; uri: vscode.Uri }[]): { path: string; 
   return [...found].map(([path, uri]) => ({ path, uri }));
 }
 
-async function symbolsOf(word: string): Promise<vscode.SymbolInformation[]> {
-  return (await vscode.commands.executeCommand<vscode.SymbolInformation[] | undefined>("vscode.executeWorkspaceSymbolProvider", word)) ?? [];
+/** symbolSuggestions returns the symbols that a word after @ can mean. It waits for the language servers, which can take long after a start. */
+export async function symbolSuggestions(word: string): Promise<Suggestion[]> {
+  const found = word.length < 2 ? [] : await vscode.commands.executeCommand<vscode.SymbolInformation[] | undefined>("vscode.executeWorkspaceSymbolProvider", word);
+  return (found ?? []).slice(0, most.symbols).map(symbolSuggestion);
 }
 
 function symbolSuggestion({ name, location: { uri, range } }: vscode.SymbolInformation): Suggestion {

@@ -122,6 +122,7 @@ export class Composer {
       this.field.value = "";
       this.files.clear();
       this.history.reset();
+      this.suggestions.update();
     }
     this.changed();
   }

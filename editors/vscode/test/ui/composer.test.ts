@@ -177,6 +177,16 @@ describe("issue/18 the composer of a chat", function () {
       assert.equal(await page.locator(".suggestions").isVisible(), false);
     });
 
+    it("no word of an input that was sent, if the answer comes late", async () => {
+      await reset({});
+      await field().pressSequentially("see @total");
+      const last = (await asked("suggest")).at(-1) as { id: number };
+      await page.keyboard.press("Enter");
+      await tell({ type: "sent", ok: true });
+      await tell({ type: "suggestions", id: last.id, suggestions: [suggestion("total.ts")] });
+      assert.deepEqual([await page.locator(".suggestions").isVisible(), await field().inputValue()], [false, ""]);
+    });
+
     it("a command after / at the start, and runs it with a click", async () => {
       await reset({});
       await field().pressSequentially("/com");
