@@ -18,17 +18,20 @@ type Variables struct {
 // placeholder matches a part of a text that is replaced.
 var placeholder = regexp.MustCompile(`\\?\$(?:ARGUMENTS\[(\d+)\]|ARGUMENTS\b|(\d+)|\{(\w+)\}|([a-z_][A-Za-z0-9_-]*))`)
 
+// maxExpanded is the most bytes that arguments and variables add to a prompt. A text can name the arguments thousands of times.
+const maxExpanded = 1 << 20
+
 // Expand returns the text of a prompt with its arguments. Arguments that the text does not name follow it. A backslash before a
-// placeholder keeps it.
+// placeholder keeps it. Placeholders over maxExpanded stay.
 func (p *Prompt) Expand(arguments string, v Variables) string {
-	given, used := shellWords(arguments), false
+	given, used, size := shellWords(arguments), false, 0
 	out := placeholder.ReplaceAllStringFunc(p.Body, func(found string) string {
 		if strings.HasPrefix(found, `\`) {
 			return found[1:]
 		}
 		value, ok, argument := p.value(placeholder.FindStringSubmatch(found), arguments, given, v)
 		used = used || argument
-		if !ok {
+		if size += len(value); !ok || size > maxExpanded {
 			return found
 		}
 		return value

@@ -120,3 +120,11 @@ func TestCommandsInTexts(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestLimitOfExpansion(t *testing.T) {
+	p := &layout.Prompt{Kind: layout.Command, Body: strings.Repeat("$ARGUMENTS ", 20_000)}
+	got := p.Expand(strings.Repeat("x", 100_000), layout.Variables{})
+	if n := strings.Count(got, "x"); n != 1_000_000 || strings.Count(got, "$ARGUMENTS") != 19_990 {
+		t.Errorf("part13/5 a text that names long arguments 20,000 times has %d bytes of them, want 1,000,000", n)
+	}
+}
