@@ -30,8 +30,11 @@ func (s Sampling) allowed() bool { return s.PerTurn > 0 }
 // codeRejected is the code of MCP for a sampling request that a person has rejected.
 const codeRejected = -1
 
-// maxSample is the maximum length in bytes of the texts of a sampling request.
-const maxSample = 256 << 10
+// Limits of a sampling request.
+const (
+	maxSample         = 256 << 10 // bytes of its texts
+	maxSampleMessages = 500
+)
 
 // sampled is a sampling request as the arguments of a call. A person sees them before the model does.
 type sampled struct {
@@ -92,7 +95,10 @@ func (l *life) sampled(ctx context.Context, c *inflight, p *sdk.CreateMessageWit
 		s.Temperature = &p.Temperature
 	}
 	size := len(s.System)
-	for _, m := range p.Messages {
+	for _, m := range p.Messages[:min(len(p.Messages), maxSampleMessages+1)] {
+		if m.Role != "user" && m.Role != "assistant" {
+			return nil, fmt.Errorf("the role %.40q is neither user nor assistant", m.Role)
+		}
 		text, err := textOf(m)
 		if err != nil {
 			return nil, err
@@ -105,6 +111,8 @@ func (l *life) sampled(ctx context.Context, c *inflight, p *sdk.CreateMessageWit
 		return nil, errors.New("lashd did not declare sampling with tools")
 	case len(s.Messages) == 0:
 		return nil, errors.New("the request has no messages")
+	case len(s.Messages) > maxSampleMessages:
+		return nil, fmt.Errorf("the request has %d messages, more than %d", len(p.Messages), maxSampleMessages)
 	case size > maxSample:
 		return nil, fmt.Errorf("the texts have %d bytes, more than %d", size, maxSample)
 	}
