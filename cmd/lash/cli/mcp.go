@@ -300,7 +300,7 @@ func serverCells(name string, s protocol.PluginServer, known bool) []string {
 	return []string{name, state, strconv.Itoa(s.Tools)}
 }
 
-// adviseServers says what to do about servers that do not work, and about plugins whose servers are not listed because nobody approved them.
+// adviseServers says what to do about servers that do not work, and about plugins that need approval, whose servers are not listed.
 func adviseServers(e *daemon.Environment, plugins []protocol.PluginInfo) {
 	for _, p := range plugins {
 		for i := range p.Servers {
