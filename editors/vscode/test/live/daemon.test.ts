@@ -108,7 +108,8 @@ describe("issue/6-1 the connection to a daemon", function () {
     const link = join(home.dir, "link");
     symlinkSync(home.work, link);
     const { sessionId } = await daemon.change("session/new", { cwd: link });
-    await until("the session is known", () => sessions.list.has(sessionId));
+    await daemon.change("session/setTitle", { sessionId, title: "used" });
+    await until("the session is known", () => sessions.list.get(sessionId)?.title === "used");
     const real = new FolderLinks().resolve([link]).map((folder) => folder.real);
     assert.deepEqual(outlineOf(sessions.list, real).groups.idle.map((s) => s.sessionId), [sessionId]);
   });
