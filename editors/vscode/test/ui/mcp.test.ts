@@ -79,6 +79,22 @@ describe("part13/vscode MCP servers", function () {
     await code.page.locator(".tab.active", { hasText: ".log" }).waitFor();
   });
 
+  it("part13/6 shows the host of a page that a server requires, and opens the page if the user agrees", async () => {
+    await code.newSession();
+    await code.say("pay for docs");
+    const card = code.chat.locator("#asked .card");
+    await card.getByRole("button", { name: "Allow once" }).click();
+    const page = card.locator(".page");
+    await page.waitFor();
+    const host = new URL(url).host;
+    assert.equal(await page.innerText(), `http://${host}/bill?id=7`);
+    assert.equal(await page.locator("b").innerText(), host);
+    assert.match(await card.locator(".question").innerText(), /asks you to open a page of the host .*The server says: "Pay the bill\."/);
+    assert.equal(server.visits, 0);
+    await card.getByRole("button", { name: "Open the page" }).click();
+    await until(() => server.visits === 1);
+  });
+
   it("opens the file of a server", async () => {
     await code.run("View: Close All Editors");
     await code.run("lashd: MCP Servers...");

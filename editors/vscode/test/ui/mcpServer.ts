@@ -7,6 +7,8 @@ const values: Record<string, string[]> = { file: ["src/one.txt", "src/two.txt"],
 export class McpServer {
   /** requests with a token of a login */
   authorized = 0;
+  /** visits of the page that its tool requires */
+  visits = 0;
 
   constructor(private readonly login = true) {}
 
@@ -51,6 +53,10 @@ export class McpServer {
     if (url.pathname === "/token") {
       return json({ access_token: "token-of-mcp", refresh_token: "refresh-of-mcp", token_type: "Bearer", expires_in: 3600 });
     }
+    if (url.pathname === "/bill") {
+      this.visits++;
+      return response.writeHead(200, { "content-type": "text/html" }).end("<title>The bill</title>");
+    }
     if (this.login && request.headers.authorization !== "Bearer token-of-mcp") {
       return response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${this.origin}/.well-known/oauth-protected-resource"` }).end();
     }
@@ -62,6 +68,10 @@ export class McpServer {
     const { id, method, params } = (request.method === "POST" ? JSON.parse(body) : {}) as { id?: number; method?: string; params?: Params };
     if (id === undefined) {
       return response.writeHead(request.method === "POST" ? 202 : 405).end();
+    }
+    if (method === "tools/call") {
+      const elicitations = [{ mode: "url", elicitationId: "bill", url: `${this.origin}/bill?id=7`, message: "Pay the bill." }];
+      return json({ jsonrpc: "2.0", id, error: { code: -32042, message: "a page is required", data: { elicitations } } });
     }
     const { name = "", value = "" } = params?.argument ?? {};
     const results: Record<string, object> = {

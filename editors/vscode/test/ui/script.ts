@@ -21,6 +21,7 @@ export const script = {
         { text: "Patched." },
       ],
     },
+    { match: { lastUserContains: "pay for docs" }, replies: [{ toolCalls: [{ name: "mcp__docs__look", args: {} }] }, { text: "Paid." }] },
     { match: { lastUserContains: "leave once" }, replies: [{ toolCalls: [{ name: "shell", args: { command: "echo original > edited.txt", outside: true } }] }, { text: "Left." }] },
     { match: { lastUserContains: "leave again" }, replies: [{ toolCalls: [{ name: "shell", args: { command: "echo again", outside: true } }] }, { expect: { lastResultContains: "stay inside" }, text: "I stay inside." }] },
     { match: { lastUserContains: "leave for git" }, replies: [{ toolCalls: [{ name: "shell", args: { command: "git status", outside: true } }] }, { text: "Status seen." }] },
