@@ -4,7 +4,6 @@ import { kindOf, messageOf, type Daemon, type State } from "./daemon/daemon";
 import { driverOfNew } from "./drivers";
 import { titleOf } from "./model/sessions";
 import type { DecisionChoice, DecisionID, SessionID } from "./protocol";
-import { offerSetup } from "./providers/setup";
 import type { Sessions } from "./sessions";
 import type { Questions } from "./views/questions";
 import { sessionOf, type Node } from "./views/sessionTree";
@@ -19,6 +18,8 @@ export interface CommandContext {
   /** starts or ends the demo, which uses a separate daemon */
   demo(on: boolean): Promise<void>;
   inDemo(): boolean;
+  /** says why there is no model for a new session, and leads to one */
+  offerModel: () => Promise<void>;
 }
 
 /** Target selects a session: a tree entry or an id. undefined selects the session of the active chat. */
@@ -78,7 +79,15 @@ async function runReported(log: vscode.LogOutputChannel, run: (...args: never[])
     return await run(...args);
   } catch (error) {
     log.error(messageOf(error));
-    void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`);
+    void showError(error);
+  }
+}
+
+/** showError shows an error of a command, whole. */
+async function showError(error: unknown) {
+  const log = "Show Log";
+  if ((await vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`, log)) === log) {
+    await vscode.commands.executeCommand("lashd.showLog");
   }
 }
 
@@ -87,10 +96,12 @@ function idOf(target: Target, chats: Chats): SessionID | undefined {
 }
 
 /** newSession shows a session without messages: an open one, or a new one. askDriver lets the user choose the driver, whatever the settings say. */
-async function newSession({ daemon, chats }: CommandContext, askDriver: boolean) {
+async function newSession({ daemon, chats, offerModel }: CommandContext, askDriver: boolean) {
   const cwd = (await folder())?.uri.fsPath;
   if (cwd === undefined) {
-    void vscode.window.showInformationMessage("lashd: Open a folder first. A session works in a folder.");
+    const open = "Open Folder\u2026";
+    const picked = await vscode.window.showInformationMessage("lashd: Open a folder first. A session works in a folder.", open);
+    await (picked ? vscode.commands.executeCommand("vscode.openFolder") : undefined);
     return;
   }
   const driver = await driverOfNew(daemon, askDriver);
@@ -103,7 +114,7 @@ async function newSession({ daemon, chats }: CommandContext, askDriver: boolean)
     if (kindOf(error) !== "modelNotFound") {
       throw error;
     }
-    await offerSetup(error);
+    await offerModel();
   }
 }
 
@@ -164,8 +175,9 @@ export async function restartDaemon(daemon: Daemon): Promise<void> {
 /** killDemo kills the daemon of the demo, as a crash would. It never kills the daemon of the user. */
 async function killDemo(parts: CommandContext) {
   if (!parts.inDemo()) {
-    void vscode.window.showInformationMessage('lashd: This kills only the daemon of the demo. Run "Try lashd Without a Model" first.');
-    return;
+    const start = "Start Demo";
+    const picked = await vscode.window.showInformationMessage("lashd: This kills only the daemon of the demo, and the demo does not run.", start);
+    return picked && parts.demo(true);
   }
   const { pid } = await parts.daemon.call("server/status", {});
   process.kill(pid, "SIGKILL");
@@ -173,22 +185,24 @@ async function killDemo(parts: CommandContext) {
 
 const stateText: Record<State["kind"], string> = {
   connecting: "Connecting to lashd\u2026",
+  failing: "lashd cannot start",
   ready: "Connected to lashd",
-  failed: "Cannot connect to lashd",
+  failed: "lashd cannot start",
   closed: "Not connected to lashd",
 };
 
 async function status({ daemon, questions, log }: CommandContext) {
   const { state } = daemon;
-  const detail = state.kind === "ready" ? state.server.dataDir : state.kind === "failed" ? state.reason : undefined;
+  const detail = state.kind === "ready" ? `Data directory: ${state.server.dataDir}` : "reason" in state ? state.reason : undefined;
   const entries: (vscode.QuickPickItem & { run: () => unknown })[] = [
     { label: "$(question) Answer a question", description: String(questions.decisions.length), run: () => questions.ask() },
     { label: "$(key) Set up a provider", run: () => vscode.commands.executeCommand("lashd.setUpProvider") },
     { label: "$(add) New session", run: () => vscode.commands.executeCommand("lashd.newSession") },
-    { label: "$(debug-restart) Reconnect", detail, run: () => daemon.start() },
+    { label: "$(debug-restart) Reconnect", run: () => daemon.start() },
     { label: "$(refresh) Restart daemon", description: "applies config.toml; running turns continue", run: () => restartDaemon(daemon) },
+    { label: "$(edit) Open config.toml", run: () => vscode.commands.executeCommand("lashd.openConfig") },
     { label: "$(output) Show log", run: () => log.show() },
   ];
   const open = questions.decisions.length > 0 ? entries : entries.slice(1);
-  await (await vscode.window.showQuickPick(open, { placeHolder: stateText[state.kind] }))?.run();
+  await (await vscode.window.showQuickPick(open, { title: stateText[state.kind], placeHolder: detail }))?.run();
 }

@@ -25,6 +25,7 @@ import { findSession } from "./views/findSession";
 import { notifyFinished } from "./views/finished";
 import { editSelection } from "./views/inlineEdit";
 import { showServers } from "./views/mcpServers";
+import { proposalCommands } from "./views/proposal";
 import { Questions } from "./views/questions";
 import { ReadState } from "./views/readState";
 import { folders, SessionTree } from "./views/sessionTree";
@@ -39,8 +40,34 @@ const demoKey = "lashd.demo";
 /** The shortest time between two redraws of the list of sessions. A busy daemon sends hundreds of changes a second. */
 const redrawMs = 200;
 
-/** activate connects to the daemon and creates the views and commands. */
+/** activate starts the extension. In a folder without trust, it starts nothing until the user trusts the folder. */
 export function activate(context: vscode.ExtensionContext): void {
+  if (vscode.workspace.isTrusted) {
+    return begin(context);
+  }
+  const commands = askForTrust(context);
+  context.subscriptions.push(vscode.workspace.onDidGrantWorkspaceTrust(() => {
+    commands.dispose();
+    begin(context);
+  }));
+}
+
+/** askForTrust registers every command so that it asks for trust. */
+function askForTrust(context: vscode.ExtensionContext): vscode.Disposable {
+  const { contributes } = context.extension.packageJSON as { contributes: { commands: { command: string }[] } };
+  const ask = async () => {
+    const manage = "Manage Workspace Trust";
+    if ((await vscode.window.showInformationMessage("lashd: Trust this folder to use lashd. Its agents run commands here.", manage)) === manage) {
+      await vscode.commands.executeCommand("workbench.trust.manage");
+    }
+  };
+  const commands = vscode.Disposable.from(...contributes.commands.map(({ command }) => vscode.commands.registerCommand(command, ask)));
+  context.subscriptions.push(commands);
+  return commands;
+}
+
+/** begin connects to the daemon and creates the views and commands. */
+function begin(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("lashd", { log: true });
   const inDemo = () => context.workspaceState.get(demoKey, false);
   const { version } = context.extension.packageJSON as { version: string };
@@ -57,7 +84,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const traces = new Traces(daemon);
   const questions = new Questions(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id));
   const seen = new ReadState(context.workspaceState);
-  const tree = new SessionTree(sessions, seen);
+  const tree = new SessionTree(sessions, seen, () => "reason" in daemon.state);
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
   const status = new StatusItem();
   const tools = new EditorTools(daemon, texts, log);
@@ -69,7 +96,8 @@ export function activate(context: vscode.ExtensionContext): void {
 
   const redraw = new Throttle(() => {
     const open = questions.decisions.length;
-    status.show(daemon.state, here(sessions), open, inDemo());
+    status.show(daemon.state, here(sessions), open, { demo: inDemo(), restart: config.restartNeeded });
+    view.message = "reason" in daemon.state ? `lashd cannot start. ${daemon.state.reason}` : undefined;
     view.badge = { value: open, tooltip: counted(open, "open question") };
     tree.refresh();
   }, redrawMs);
@@ -86,6 +114,7 @@ export function activate(context: vscode.ExtensionContext): void {
   });
   daemon.onServerEvent((news) => void (news.type === "session/deleted" && news.sessionId !== undefined && seen.forget(news.sessionId)));
   sessions.onChange(show);
+  config.onChange(show);
   chats.onChange((chat) => {
     const { view: shown, id } = chat.followed;
     if (shown && chat.visible) {
@@ -118,7 +147,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.registerWebviewViewProvider(viewId, chats.side),
     notifyFinished(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id)),
     ...register(log, {
-      ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo }), ...sidebar.commands, ...chatCommands(daemon, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands,
+      ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo, offerModel: () => setup.offerModel() }), ...sidebar.commands, ...chatCommands(daemon, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands, ...proposalCommands,
       openConfig: () => config.open(),
       commitMessage: (of: { rootUri?: vscode.Uri } | undefined) => writeCommitMessage(daemon, of),
       editSelection: () => editSelection(daemon, texts),

@@ -11,6 +11,7 @@ import type { FromWebview, Options, Recent, ToWebview } from "./messages";
 import { page } from "./page";
 import type { Surface } from "./surface";
 import { Requests } from "./requests";
+import { shownWhole } from "../toasts";
 
 export const viewType = "lashd.chat";
 
@@ -154,7 +155,7 @@ export class ChatPanel {
   }
 
   private closeBecause(reason: string) {
-    void vscode.window.showInformationMessage(`lashd: ${reason}`);
+    void vscode.window.showInformationMessage(...shownWhole(`lashd: ${reason}`));
     this.close();
   }
 

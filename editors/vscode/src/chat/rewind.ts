@@ -5,6 +5,7 @@ import type { FileRewind, NodeID, PointID, RewindFiles, SessionID, SessionRewind
 import type { Texts } from "../views/textDocuments";
 import { showChanges } from "./changes";
 import { forget, nodeBefore, revert, undo, type Undone } from "./undo";
+import { shownWhole } from "../toasts";
 
 /** Editor is the part of the extension that shows changes. */
 interface Editor {
@@ -56,7 +57,7 @@ async function previewAndUndo(daemon: Daemon, params: SessionRewindParams, quest
     return false;
   }
   const undone = await undo(daemon, { ...params, ...(lost.length > 0 && { force: true }) }, nodes);
-  offerRevert(daemon, undone).catch((error) => void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`));
+  offerRevert(daemon, undone).catch((error) => void vscode.window.showErrorMessage(...shownWhole(`lashd: ${messageOf(error)}`)));
   return true;
 }
 

@@ -6,9 +6,13 @@ import { Link, type Exit, type Log, type Method, type Params, type Program, type
 /** Mutation is a method that takes an idempotency key. */
 export type Mutation = { [M in Method]: "idempotencyKey" extends keyof Methods[M]["params"] ? M : never }[Method];
 
-/** State is the state of the connection. A failed connection is not retried automatically. */
+/**
+ * State is the state of the connection. A failing connection has failed twice for the same reason, and is still retried. A failed one is
+ * not retried automatically.
+ */
 export type State =
-  | { kind: "connecting"; reason?: string }
+  | { kind: "connecting" }
+  | { kind: "failing"; reason: string }
   | { kind: "ready"; server: InitializeResult }
   | { kind: "failed"; reason: string }
   | { kind: "closed" };
@@ -49,6 +53,7 @@ export class Daemon {
   private link?: Link;
   private timer?: NodeJS.Timeout;
   private retryMs = minRetryMs;
+  private lastFailure?: string; // of the attempt before, if none has succeeded since
 
   constructor(private readonly config: Config) {}
 
@@ -60,7 +65,9 @@ export class Daemon {
   start(): void {
     clearTimeout(this.timer);
     this.retryMs = minRetryMs;
+    this.lastFailure = undefined;
     this.closeLink();
+    this.setState({ kind: "connecting" });
     void this.connect();
   }
 
@@ -93,7 +100,6 @@ export class Daemon {
   }
 
   private async connect() {
-    this.setState({ kind: "connecting" });
     let link: Link;
     try {
       link = Link.start(this.config.program(), this.config.log);
@@ -110,6 +116,7 @@ export class Daemon {
       const server = await link.initialize({ clientInfo: { name: "vscode", version: this.config.version }, clientId: this.clientId });
       if (this.link === link) {
         this.retryMs = minRetryMs;
+        this.lastFailure = undefined;
         this.setState({ kind: "ready", server });
       }
     } catch (error) {
@@ -129,7 +136,9 @@ export class Daemon {
       this.setState({ kind: "failed", reason });
       return;
     }
-    this.setState({ kind: "connecting", reason });
+    const again = this.lastFailure === reason && exit.lastLine !== "";
+    this.lastFailure = this.current.kind === "ready" ? undefined : reason;
+    this.setState(again ? { kind: "failing", reason } : { kind: "connecting" });
     this.timer = setTimeout(() => void this.connect(), this.retryMs);
     this.retryMs = Math.min(2 * this.retryMs, maxRetryMs);
   }
@@ -144,13 +153,13 @@ export class Daemon {
     this.states.fire(state);
   }
 
-  /** readyLink waits for a connection. It throws if connecting fails or takes too long. */
+  /** readyLink waits for a connection. It throws if connecting fails, twice for the same reason, or takes too long. */
   private async readyLink(): Promise<Link> {
     await this.waitFor(() => this.current.kind !== "connecting");
     if (this.current.kind === "ready" && this.link) {
       return this.link;
     }
-    throw new Error(this.current.kind === "failed" ? this.current.reason : "lashd is not connected");
+    throw new Error("reason" in this.current ? this.current.reason : "lashd is not connected");
   }
 
   /** awaitLinkEnd waits for the end of a link that lost an answer. After a second it closes the link. */

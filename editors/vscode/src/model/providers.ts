@@ -12,18 +12,21 @@ export interface Group {
 export function groupsOf(all: Provider[], ready: ReadonlySet<string>): Group[] {
   const works = (p: Provider) => p.key !== undefined || ready.has(p.name) || (p.models ?? []).length > 0;
   const groups = [
-    { title: "set up", providers: all.filter(works) },
-    { title: "to set up", providers: all.filter((p) => !works(p) && (p.pasted || p.login)) },
+    { title: "ready", providers: all.filter(works) },
+    { title: "not set up yet", providers: all.filter((p) => !works(p) && (p.pasted || p.login || p.keyWanted)) },
     { title: "config.toml", providers: all.filter((p) => !works(p) && !p.pasted && !p.login && !p.local) },
-    { title: "not running", providers: all.filter((p) => !works(p) && p.local) },
+    { title: "not running", providers: all.filter((p) => !works(p) && p.local && !p.keyWanted) },
   ];
   return groups.filter((group) => group.providers.length > 0);
 }
 
 /** stateOf says whether a provider works, and why. */
-export function stateOf({ name, key, local, models, pasted, login, baseUrl }: Provider, ready: ReadonlySet<string>): string {
+export function stateOf({ name, key, local, models, pasted, login, keyWanted, baseUrl = "" }: Provider, ready: ReadonlySet<string>): string {
+  if (local && !models?.length && keyWanted) {
+    return `answers at ${baseUrl}, but ${key === undefined ? "wants a key" : "rejects its key"}`;
+  }
   if (local) {
-    return models?.length ? `runs at ${baseUrl ?? ""}` : `no answer at ${baseUrl ?? ""}`;
+    return models?.length ? `runs at ${baseUrl}` : `no answer at ${baseUrl}`;
   }
   if (key === "stored") {
     return login ? "logged in" : "key stored by lashd";
@@ -34,12 +37,20 @@ export function stateOf({ name, key, local, models, pasted, login, baseUrl }: Pr
   if (key !== undefined) {
     return { "config.toml": "key from config.toml", client: "key in the daemon" }[key] ?? `key from the variable ${key}`;
   }
-  return ready.has(name) ? "key in the daemon" : pasted ? "" : "set its address and a key command in config.toml";
+  return ready.has(name) ? "key in the daemon" : pasted ? "needs a key" : "set its address and a key command in config.toml";
 }
 
 /** keyProblem says why a text cannot be a key, or returns "" if it can be one. */
 export function keyProblem(text: string): string {
   return /\s/.test(text.trim()) ? "A key is one line without spaces." : "";
+}
+
+/** nameProblem says why a text cannot be the name of a new provider, or returns "" if it can be one. */
+export function nameProblem(text: string, taken: string[]): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9-]*$/.test(text)) {
+    return "Use letters, digits and hyphens.";
+  }
+  return taken.includes(text) ? `${text} is the name of another provider.` : "";
 }
 
 /** addressProblem says why a text cannot be an address, or returns "" if it can be one. */

@@ -10,14 +10,15 @@ export interface Link {
   needsWhole?: boolean;
 }
 
-/** toastOf returns the text of a notification: links, then a question. It cuts a question that is too long, and leaves out the links that need all of it. */
+/** toastOf returns the text of a notification: a question, then links. It cuts a question that is too long, and leaves out the links that need all of it. */
 export function toastOf(question: string, links: Link[]): string {
   const whole = message(toastText(question), links);
   if (whole.length <= maxMessage) {
     return whole;
   }
   const others = links.filter(({ needsWhole }) => !needsWhole);
-  return `${message(toastText(question), others).slice(0, maxMessage - 1)}\u2026`;
+  const rest = message("\u2026", others);
+  return `${toastText(question).slice(0, maxMessage - rest.length)}${rest}`;
 }
 
 /**
@@ -29,7 +30,7 @@ export function toastText(text: string): string {
 }
 
 function message(question: string, links: Link[]): string {
-  return [...links.map(linkText), question].join(" \u00b7 ");
+  return [question, ...links.map(linkText)].join(" \u00b7 ");
 }
 
 function linkText({ label, command, args }: Link): string {

@@ -1,13 +1,16 @@
 import * as vscode from "vscode";
 import type { Chats } from "../chat/chats";
 import type { Commands } from "../commands";
-import { messageOf, type Daemon } from "../daemon/daemon";
+import type { Daemon } from "../daemon/daemon";
 import type { Method, Params, Result } from "../daemon/link";
 import { defaultEntries } from "../model/models";
 import type { Provider } from "../model/providers";
 import type { ModelInfo } from "../protocol";
-import { logIn } from "./login";
-import { askAddress, askKey, chooseProvider, title } from "./steps";
+import { shownWhole } from "../toasts";
+import { logIn, type Call } from "./login";
+import { addServer, chooseModel, moveServer, type Added } from "./servers";
+import { askAddress, askKey, chooseProvider, chooseStored, title } from "./steps";
+import { testModel } from "./testModel";
 
 /** SetupContext is the part of the extension that the set-up of providers uses. */
 export interface SetupContext {
@@ -37,7 +40,7 @@ export class Setup {
     return {
       setUpProvider: (name?: string) => this.run(name),
       removeKey: () => this.pickRemoval(),
-      testModel: () => this.testModel(),
+      testModel: async () => testModel(await this.models(), this.request),
     };
   }
 
@@ -65,7 +68,7 @@ export class Setup {
       return;
     }
     if ("other" in choice) {
-      return this.context.openConfig();
+      return this.added(await addServer(this.request, all.map((p) => p.name)));
     }
     const { provider } = choice;
     if ("remove" in choice && choice.remove) {
@@ -77,11 +80,33 @@ export class Setup {
     if (provider.login) {
       return this.logIn(provider);
     }
+    if (!named && provider.key !== undefined) {
+      return this.change(provider);
+    }
     return provider.pasted ? this.enterKey(provider) : this.context.openConfig();
   }
 
+  /** change lets the user choose what to do with a provider that has a key. */
+  private async change(provider: Provider) {
+    const ways = [
+      { label: "$(hubot) Choose the model of new sessions", run: () => this.done(provider, "") },
+      { label: "$(key) Enter another key", run: () => (provider.pasted ? this.enterKey(provider) : this.context.openConfig()) },
+    ];
+    await (await vscode.window.showQuickPick(ways, { title: `${title}: ${provider.title}` }))?.run();
+  }
+
+  /** added goes on with a server that was added. */
+  private async added(result: Added | undefined) {
+    if (result?.restart) {
+      await this.restart();
+    }
+    if (result) {
+      await this.done(result.provider, `${result.provider.title} is set up.`);
+    }
+  }
+
   private async logIn(provider: Provider) {
-    if (await logIn(provider, (method, params, token) => this.call(method, params, token))) {
+    if (await logIn(provider, this.request)) {
       await this.done(provider, `You are logged in to ${provider.title}.`);
     }
   }
@@ -98,36 +123,83 @@ export class Setup {
       return;
     }
     if (stored.restart) {
-      await this.call("shutdown", { daemon: true }); // running turns continue after the restart
+      await this.restart();
     }
     const [first] = stored.usedFirst ?? [];
     await this.done(provider, `${provider.title} is set up.${first ? ` The key from ${first} still counts before the stored one.` : ""}`);
   }
 
   private async useLocal(provider: Provider) {
-    const { title: name, baseUrl = "", models = [] } = provider;
-    if (models.length === 0) {
-      void vscode.window.showInformationMessage(`lashd: ${name} does not run at ${baseUrl}. Start it, load a model, and run "${title}" again.`);
-      return;
+    if (provider.models?.length) {
+      return this.done(provider, "");
     }
-    const model = await vscode.window.showQuickPick(models, { title: `${title}: ${name}`, placeHolder: "Model for new sessions" });
-    if (model === undefined) {
-      return;
-    }
-    await this.call("model/setDefault", { name: `${provider.name}/${model}` });
-    await this.update();
-    await this.offer(`New sessions use ${model} of ${name}.`, provider);
+    return provider.keyWanted ? this.enterKey(provider) : this.added(await moveServer(provider, this.request));
   }
 
   /** done lets the user choose a model of a provider that now works, and says how to go on. */
   private async done(provider: Provider, message: string) {
+    const chosen = await this.chooseDefault(provider);
     await this.update();
-    const entries = defaultEntries(await this.models(), provider.name);
-    const picked = entries.length > 1 ? await vscode.window.showQuickPick(entries, { title: `${title}: ${provider.title}`, placeHolder: "Model for new sessions", ignoreFocusOut: true }) : undefined;
-    if (picked?.name !== undefined) {
-      await this.call("model/setDefault", { name: picked.name });
+    if (chosen === undefined && this.known === false) {
+      return this.offerChoice(provider);
     }
-    await this.offer(`${message}${picked?.name === undefined ? "" : ` New sessions use ${picked.label}.`}`, provider);
+    const text = [message, chosen && `New sessions use ${chosen}.`].filter(Boolean).join(" ");
+    await (text && this.offer(text, provider));
+  }
+
+  /** chooseDefault lets the user choose the model of new sessions: among those that lashd knows, or those that the server lists. It returns its name for people. */
+  private async chooseDefault(provider: Provider): Promise<string | undefined> {
+    const models = await this.models();
+    if (!provider.local && models.some(({ model }) => model.provider === provider.name)) {
+      return this.chooseKnown(provider, defaultEntries(models, provider.name));
+    }
+    const listed = provider.models ?? (await this.call("provider/models", { name: provider.name }).catch(() => ({ data: [] }))).data ?? [];
+    const id = await chooseModel(provider, listed);
+    if (id === undefined) {
+      return undefined;
+    }
+    await this.setDefault(`${provider.name}/${id}`);
+    return `${id} of ${provider.title}`;
+  }
+
+  private async chooseKnown(provider: Provider, entries: { label: string; name?: string }[]): Promise<string | undefined> {
+    const picked = entries.length > 1 ? await vscode.window.showQuickPick(entries, { title: `${title}: ${provider.title}`, placeHolder: "Model for new sessions", ignoreFocusOut: true }) : undefined;
+    if (picked?.name === undefined) {
+      return undefined;
+    }
+    await this.setDefault(picked.name);
+    return picked.label;
+  }
+
+  private async setDefault(name: string) {
+    await ((await this.call("model/setDefault", { name })).restart && this.restart());
+  }
+
+  /** restart restarts the daemon. Running turns continue after it. */
+  private restart(): Promise<unknown> {
+    return this.call("shutdown", { daemon: true });
+  }
+
+  /** offerModel says why there is no model for a new session, and leads to one. */
+  async offerModel(): Promise<void> {
+    const [all, models] = await Promise.all([this.providers(), this.models()]);
+    const keyed = all.find((p) => p.key !== undefined && !models.some(({ model }) => model.provider === p.name));
+    if (keyed) {
+      return this.offerChoice(keyed);
+    }
+    const [set, demo] = ["Set Up a Provider\u2026", "Try Without a Model"];
+    const picked = await vscode.window.showErrorMessage("lashd: lashd has no model yet. Set up a provider, or try lashd with a scripted model.", set, demo);
+    if (picked) {
+      await vscode.commands.executeCommand(picked === set ? "lashd.setUpProvider" : "lashd.demo");
+    }
+  }
+
+  /** offerChoice says that a provider works, but that no model is chosen. */
+  private async offerChoice(provider: Provider) {
+    const choose = "Choose a Model";
+    const why = provider.key === undefined ? "is set up" : "has a key";
+    const picked = await vscode.window.showWarningMessage(`lashd: ${provider.title} ${why}, but no model is chosen for new sessions.`, choose);
+    await (picked && this.done(provider, ""));
   }
 
   /** offer shows a success with what the user most likely wants next. */
@@ -144,15 +216,11 @@ export class Setup {
 
   private async pickRemoval() {
     const stored = (await this.providers()).filter((p) => p.stored);
-    if (stored.length === 0) {
-      void vscode.window.showInformationMessage("lashd: No key is stored. Keys in the environment and in config.toml are not lashd's to remove.");
-      return;
+    if (!stored.length) {
+      return void vscode.window.showInformationMessage("lashd: No key is stored. Keys in the environment and in config.toml are not lashd's to remove.", "Close");
     }
-    const items = stored.map((provider) => ({ label: provider.title, description: provider.name, provider }));
-    const picked = await vscode.window.showQuickPick(items, { title: "Remove API Key", placeHolder: "Provider whose key lashd deletes" });
-    if (picked) {
-      await this.remove(picked.provider);
-    }
+    const picked = await chooseStored(stored);
+    await (picked && this.remove(picked));
   }
 
   private async remove({ name, title: shown }: Provider) {
@@ -163,24 +231,7 @@ export class Setup {
     const { key } = await this.call("provider/removeKey", { name });
     await this.update();
     const rest = key ? ` The key from ${key} is still used.` : "";
-    void vscode.window.showInformationMessage(`lashd: The key of ${shown} was removed.${rest}`);
-  }
-
-  /** testModel makes one small call to a model that the user chooses, and shows its reply or why there is none. */
-  private async testModel() {
-    const models = await this.models();
-    const items = models.map(({ name, title: shown, default: preset }) => ({ label: shown ?? name, description: preset ? `${name} \u00b7 default` : name, name }));
-    const picked = await vscode.window.showQuickPick(items, { title: "Test a Model", placeHolder: "lashd sends it two words" });
-    if (!picked) {
-      return;
-    }
-    const waiting = { location: vscode.ProgressLocation.Notification, title: `Waiting for the reply of ${picked.label}\u2026`, cancellable: true };
-    try {
-      const { text, durationMs } = await vscode.window.withProgress(waiting, (_, token) => this.call("model/test", { name: picked.name }, token));
-      void vscode.window.showInformationMessage(`lashd: ${picked.label} replied in ${(durationMs / 1000).toFixed(1)} s: ${text.slice(0, 200) || "(no text)"}`);
-    } catch (error) {
-      void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`);
-    }
+    void vscode.window.showInformationMessage(...shownWhole(`lashd: The key of ${shown} was removed.${rest}`));
   }
 
   private async providers(): Promise<Provider[]> {
@@ -190,6 +241,8 @@ export class Setup {
   private async models(): Promise<ModelInfo[]> {
     return (await this.call("model/list", {})).data;
   }
+
+  private readonly request: Call = (method, params, token) => this.call(method, params, token);
 
   /** call sends a request to the daemon of the user: that of the window or, during the demo, another one. */
   private async call<M extends Method>(method: M, params: Params<M>, token?: vscode.CancellationToken): Promise<Result<M>> {
@@ -203,14 +256,5 @@ export class Setup {
     } finally {
       daemon.close();
     }
-  }
-}
-
-/** offerSetup shows an error that a missing model or key caused, with a button that leads to the set-up. */
-export async function offerSetup(error: unknown): Promise<void> {
-  const [set, demo] = ["Set Up a Provider\u2026", "Try Without a Model"];
-  const picked = await vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`, set, demo);
-  if (picked) {
-    await vscode.commands.executeCommand(picked === set ? "lashd.setUpProvider" : "lashd.demo");
   }
 }

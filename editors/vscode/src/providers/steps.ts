@@ -43,12 +43,18 @@ export function chooseProvider(all: Provider[], ready: ReadonlySet<string>): Pro
   });
 }
 
+/** chooseStored lets the user choose one of the providers whose key is stored. */
+export async function chooseStored(stored: Provider[]): Promise<Provider | undefined> {
+  const items = stored.map((provider) => ({ label: provider.title, description: provider.name, provider }));
+  return (await vscode.window.showQuickPick(items, { title: "Remove API Key", placeHolder: "Provider whose key lashd deletes" }))?.provider;
+}
+
 function entriesOf(all: Provider[], ready: ReadonlySet<string>): Entry[] {
   const entries: Entry[] = groupsOf(all, ready).flatMap((group) => [
     { label: group.title, kind: vscode.QuickPickItemKind.Separator },
     ...group.providers.map((provider) => entryOf(provider, ready)),
   ]);
-  const other = { label: "$(edit) Another server\u2026", description: "add it to config.toml", other: true };
+  const other = { label: "$(add) Another server\u2026", description: "a server with the API of OpenAI, such as a gateway of your company", other: true };
   return [...entries, { label: "", kind: vscode.QuickPickItemKind.Separator }, other];
 }
 
@@ -70,6 +76,8 @@ interface Field {
   waiting: string;
   value?: string;
   password?: boolean;
+  /** an empty value is a value, too */
+  optional?: boolean;
   buttons?: vscode.QuickInputButton[];
   /** a value that comes from elsewhere, such as from a browser; it is accepted as if the user had entered it */
   arrives?: Promise<string>;
@@ -103,9 +111,9 @@ export function askText(field: Field): Promise<boolean> {
   });
 }
 
-async function submit(box: vscode.InputBox, { prompt, waiting, buttons = [], onError, check, accept }: Field, token: vscode.CancellationToken): Promise<boolean> {
+async function submit(box: vscode.InputBox, { prompt, waiting, optional = false, buttons = [], onError, check, accept }: Field, token: vscode.CancellationToken): Promise<boolean> {
   const value = box.value.trim();
-  box.validationMessage = value === "" ? "Enter a value." : check(value);
+  box.validationMessage = value === "" ? (optional ? "" : "Enter a value.") : check(value);
   if (box.validationMessage !== "" || box.busy) {
     return false;
   }
@@ -122,11 +130,11 @@ async function submit(box: vscode.InputBox, { prompt, waiting, buttons = [], onE
 }
 
 /** askAddress asks for the address of a provider, and returns undefined if the user cancels. */
-export async function askAddress({ title: name, baseUrl, baseUrlForm = "https://HOST/v1" }: Provider): Promise<string | undefined> {
+export async function askAddress({ title: name, baseUrl, baseUrlForm = "https://HOST/v1" }: Provider, prompt = "lashd writes the address into config.toml."): Promise<string | undefined> {
   let address: string | undefined;
   await askText({
     step: `${name}, address`,
-    prompt: "lashd writes the address into config.toml.",
+    prompt,
     placeholder: baseUrlForm,
     waiting: "",
     value: baseUrl,
@@ -140,15 +148,16 @@ export async function askAddress({ title: name, baseUrl, baseUrlForm = "https://
 type StoreKey = (key: string, untested: boolean, token: vscode.CancellationToken) => Promise<StoredKey>;
 
 /** askKey asks for a key, masked, until store accepts one. If the test of a key gets no answer, the user can store the key without a test. It returns undefined if the user cancels. */
-export async function askKey({ title: name, keysAt }: Provider, store: StoreKey): Promise<StoredKey | undefined> {
+export async function askKey({ title: name, keysAt }: Provider, store: StoreKey, { optional = false } = {}): Promise<StoredKey | undefined> {
   let stored: StoredKey | undefined;
   let test = true;
   await askText({
     step: `${name}, API key`,
-    prompt: "lashd tests the key with one call, then stores it in the system's keyring or in a file that only you can read.",
+    prompt: `${optional ? "Leave it empty if the server needs no key. " : ""}lashd tests the key with one call, then stores it in the system's keyring or in a file that only you can read.`,
     placeholder: "Paste your API key",
     waiting: "Testing with one call\u2026 Escape cancels it and stores nothing.",
     password: true,
+    optional,
     buttons: keysAt ? [page] : [],
     onButton: (button) => {
       if (button === page) {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as vscode from "vscode";
 import schema from "../../../../cmd/internal/config/config.schema.json";
@@ -12,6 +12,13 @@ import { configFile } from "../program";
 const typingPauseMs = 300;
 const checkTimeoutMs = 10_000;
 
+/** example is a new config.toml. */
+const example = `# Settings of lashd. Press Ctrl+Space on an empty line for all keys. For example, a model server:
+#
+# [providers.work]
+# base_url = "https://HOST/v1"
+`;
+
 interface Problem {
   line: number;
   column?: number;
@@ -22,13 +29,18 @@ interface Problem {
 export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverProvider {
   private readonly diagnostics = vscode.languages.createDiagnosticCollection("lash config");
   private readonly closing: vscode.Disposable;
+  private readonly changes = new vscode.EventEmitter<void>();
+  /** fires when restartNeeded changes */
+  readonly onChange = this.changes.event;
+  private outdated?: number; // process id of a daemon that has not read the file as it was last saved
   private timer?: NodeJS.Timeout;
 
   /** program returns the lashd that checks the file. The check needs no daemon. */
   constructor(private readonly program: () => Program, private readonly daemon: Daemon, private readonly log: vscode.LogOutputChannel) {
     const all = { scheme: "file", pattern: "**/config.toml" };
     this.closing = vscode.Disposable.from(
-      this.diagnostics,
+      this.diagnostics, this.changes,
+      daemon.onState((state) => void (state.kind === "ready" && this.outdated !== undefined && this.compare().catch((error) => this.log.warn(messageOf(error))))),
       vscode.languages.registerCompletionItemProvider(all, this, "[", "=", ".", '"'),
       vscode.languages.registerHoverProvider(all, this),
       vscode.workspace.onDidOpenTextDocument((document) => this.scheduleCheck(document)),
@@ -39,11 +51,25 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
     vscode.workspace.textDocuments.forEach((document) => this.scheduleCheck(document));
   }
 
-  /** open opens the file, and creates it if it does not exist. */
+  /** restartNeeded reports whether the file was saved since the daemon started. */
+  get restartNeeded(): boolean {
+    return this.outdated !== undefined;
+  }
+
+  /** compare finds out whether the daemon is still the outdated one. */
+  private async compare() {
+    const { pid } = await this.daemon.call("server/status", {});
+    this.outdated = pid === this.outdated ? pid : undefined;
+    this.changes.fire();
+  }
+
+  /** open opens the file, and creates it with an example if it does not exist. */
   async open(): Promise<void> {
     const file = configFile(this.program().env);
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(file, "", { mode: 0o600, flag: "a" });
+    if (!existsSync(file)) {
+      writeFileSync(file, example, { mode: 0o600, flag: "a" });
+    }
     await vscode.window.showTextDocument(vscode.Uri.file(file));
   }
 
@@ -116,9 +142,14 @@ export class ConfigFile implements vscode.CompletionItemProvider, vscode.HoverPr
   }
 
   private async offerRestart(document: vscode.TextDocument) {
-    if (!this.isConfigFile(document) || !(await this.check(document)) || this.daemon.state.kind !== "ready") {
+    if (!this.isConfigFile(document) || !(await this.check(document))) {
       return;
     }
+    if (this.daemon.state.kind !== "ready") {
+      return this.daemon.start(); // the file may be why it cannot start
+    }
+    this.outdated = (await this.daemon.call("server/status", {})).pid;
+    this.changes.fire();
     const restart = "Restart Daemon";
     if ((await vscode.window.showInformationMessage("lashd: config.toml changed. Restart the daemon to apply it.", restart)) === restart) {
       await this.daemon.call("shutdown", { daemon: true });

@@ -7,6 +7,7 @@ import type { PluginInfo, PluginServer } from "../protocol";
 import { addToFile, removeFromFile, serverFile, userFile } from "./mcpFiles";
 import { signIn } from "./mcpSignIn";
 import { showTexts, type Texts } from "./textDocuments";
+import { shownWhole } from "../toasts";
 
 type Item = vscode.QuickPickItem & { plugin?: string; server?: string; file?: string; add?: boolean };
 
@@ -54,7 +55,7 @@ export async function showServers(daemon: Daemon, texts: Texts, cwd: string | un
       case "configure":
         return void (await vscode.window.showTextDocument(vscode.Uri.file(file)));
       case "signIn":
-        return void ((await signIn(daemon, { ...place, plugin, server })) && vscode.window.showInformationMessage(`lashd: You are signed in to ${server}.`));
+        return void ((await signIn(daemon, { ...place, plugin, server })) && vscode.window.showInformationMessage(...shownWhole(`lashd: You are signed in to ${server}.`)));
       case "signOut":
         await daemon.call("mcp/logout", { ...place, plugin, server });
         return load();
@@ -63,7 +64,7 @@ export async function showServers(daemon: Daemon, texts: Texts, cwd: string | un
         return load();
     }
   };
-  const run = (work: Promise<void>) => void work.catch((error) => vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`));
+  const run = (work: Promise<void>) => void work.catch((error) => vscode.window.showErrorMessage(...shownWhole(`lashd: ${messageOf(error)}`)));
   pick.onDidAccept(() => {
     const [item] = pick.activeItems;
     if (item?.server) {
@@ -117,7 +118,7 @@ async function addServer({ user, cwd }: Levels): Promise<boolean> {
     return false;
   }
   addToFile(user ?? "", name, line, cwd);
-  void vscode.window.showInformationMessage(`lashd: Added ${name}. Your sessions can use it from their next turn on.`);
+  void vscode.window.showInformationMessage(...shownWhole(`lashd: Added ${name}. Your sessions can use it from their next turn on.`));
   return true;
 }
 
@@ -138,7 +139,7 @@ async function removeServer({ user }: Levels, name: string, file: string): Promi
   const confirmed = (await vscode.window.showWarningMessage(`Remove the MCP server ${name}?`, { modal: true, detail: `It is removed from ${file}.` }, remove)) === remove;
   if (confirmed) {
     removeFromFile(file, name, file === user);
-    void vscode.window.showInformationMessage(`lashd: Removed ${name}.`);
+    void vscode.window.showInformationMessage(...shownWhole(`lashd: Removed ${name}.`));
   }
   return confirmed;
 }

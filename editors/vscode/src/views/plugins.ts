@@ -7,6 +7,7 @@ import { counted } from "../model/sessions";
 import type { SessionTools } from "../sessionTools";
 import type { ToolNode } from "./toolTree";
 import { showTexts, type Texts } from "./textDocuments";
+import { shownWhole } from "../toasts";
 
 /** The largest file that a review shows, in bytes. The digest of the plugin covers larger files as well. */
 const maxShownBytes = 256 * 1024;
@@ -24,7 +25,7 @@ export class Plugins {
     const { data, problems } = await this.daemon.change("plugin/reload", this.workspace());
     const changed = data.filter((change) => change.change !== "unchanged").map((change) => `${change.name} ${change.change}`);
     const ill = problems?.length ? `; ${counted(problems.length, "problem")}` : "";
-    void vscode.window.showInformationMessage(`lashd: ${changed.join(", ") || "No plugin changed"}${ill}.`);
+    void vscode.window.showInformationMessage(...shownWhole(`lashd: ${changed.join(", ") || "No plugin changed"}${ill}.`));
     await this.tools.load();
   }
 

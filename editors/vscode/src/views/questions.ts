@@ -6,6 +6,7 @@ import { toastOf, toastText } from "../model/toast";
 import type { Decision, DecisionChoice, DecisionID, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
 import { questionText, words } from "../decisionText";
+import { shownWhole } from "../toasts";
 
 /**
  * Questions shows a notification for each open decision whose chat is hidden. The notification closes when any client answers and
@@ -43,10 +44,10 @@ export class Questions {
       const r = await this.daemon.change("decision/respond", params);
       await openPage(decision, r);
       if (!r.won) {
-        void vscode.window.showInformationMessage(`lashd: ${r.answer.by} already answered: ${words[r.answer.choice]}`);
+        void vscode.window.showInformationMessage(...shownWhole(`lashd: ${r.answer.by} already answered: ${words[r.answer.choice]}`));
       }
     } catch (error) {
-      void vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`);
+      void vscode.window.showErrorMessage(...shownWhole(`lashd: ${messageOf(error)}`));
     }
   }
 

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { parseRule, ruleText, verdictText } from "../model/rules";
 import type { ListedRule, RuleLevel, SessionID } from "../protocol";
+import { shownWhole } from "../toasts";
 
 /** Place says whose rules are shown: those of a session, or of a directory. */
 export type Place = { sessionId: SessionID } | { cwd?: string };
@@ -37,7 +38,7 @@ export async function showRules(daemon: Daemon, place: Place): Promise<void> {
       await daemon.change("rule/remove", { ruleId: item.rule?.ruleId ?? "", ...("sessionId" in place && place) });
       await load();
     } catch (error) {
-      void vscode.window.showErrorMessage(`lashd: ${error instanceof Error ? error.message : String(error)}`);
+      void vscode.window.showErrorMessage(...shownWhole(`lashd: ${error instanceof Error ? error.message : String(error)}`));
     }
   });
   pick.show();
@@ -71,7 +72,7 @@ async function addRule(daemon: Daemon, place: Place): Promise<void> {
   const picked = await vscode.window.showQuickPick(levels, { title: `Where does "${text}" apply?` });
   if (picked) {
     await daemon.change("rule/add", { level: picked.level, rule, ...(picked.level !== "user" && place) });
-    void vscode.window.showInformationMessage(`lashd: added the rule: ${text}`);
+    void vscode.window.showInformationMessage(...shownWhole(`lashd: added the rule: ${text}`));
   }
 }
 
@@ -79,6 +80,6 @@ async function addRule(daemon: Daemon, place: Place): Promise<void> {
 async function tryCommand(daemon: Daemon, place: Place): Promise<void> {
   const command = await vscode.window.showInputBox({ title: "Try a command; nothing runs", placeHolder: "go test ./... && curl example.com" });
   if (command) {
-    void vscode.window.showInformationMessage(verdictText(await daemon.call("rule/test", { ...place, command })));
+    void vscode.window.showInformationMessage(...shownWhole(verdictText(await daemon.call("rule/test", { ...place, command }))));
   }
 }

@@ -6,8 +6,21 @@ import type { Session, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
 import type { ReadState } from "./readState";
 
-/** Node is a tree entry: a group or a session. */
-export type Node = { group: Group; title: string } | { session: Session };
+/** Node is a tree entry: a group, a session, or a way out while lashd cannot start. */
+export type Node = { group: Group; title: string } | { session: Session } | Way;
+
+/** Way is a command for a lashd that cannot start. */
+interface Way {
+  way: string;
+  icon: string;
+  command: string;
+}
+
+const ways: Way[] = [
+  { way: "Open config.toml", icon: "edit", command: "lashd.openConfig" },
+  { way: "Show log", icon: "output", command: "lashd.showLog" },
+  { way: "Try again", icon: "debug-restart", command: "lashd.restart" },
+];
 
 const icons: Record<Group, vscode.ThemeIcon> = {
   requiresAction: new vscode.ThemeIcon("question", new vscode.ThemeColor("notificationsWarningIcon.foreground")),
@@ -23,7 +36,8 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
 
   private outline: Outline;
 
-  constructor(private readonly sessions: Sessions, private readonly seen: ReadState) {
+  /** cannotStart reports whether lashd cannot start: the tree then has ways out in place of sessions. */
+  constructor(private readonly sessions: Sessions, private readonly seen: ReadState, private readonly cannotStart: () => boolean) {
     this.outline = outlineOf(sessions.list, folders());
   }
 
@@ -33,15 +47,24 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
   }
 
   getChildren(node?: Node): Node[] {
+    if (this.cannotStart()) {
+      return node ? [] : ways;
+    }
     if (!node) {
       const all = groups.map(([group, title]) => ({ group, title }));
       return all.filter(({ group }) => this.sessionsOf(group).length > 0);
+    }
+    if ("way" in node) {
+      return [];
     }
     const below = "group" in node ? this.sessionsOf(node.group) : this.childrenOf(node.session.sessionId);
     return below.map((session) => ({ session }));
   }
 
   getTreeItem(node: Node): vscode.TreeItem {
+    if ("way" in node) {
+      return wayItem(node);
+    }
     return "group" in node ? this.groupItem(node) : this.sessionItem(node.session);
   }
 
@@ -88,6 +111,10 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
     ];
     return new vscode.MarkdownString(lines.join("\n\n"));
   }
+}
+
+function wayItem({ way, icon, command }: Way): vscode.TreeItem {
+  return Object.assign(new vscode.TreeItem(way), { id: way, iconPath: new vscode.ThemeIcon(icon), command: { command, title: way }, contextValue: "way" });
 }
 
 /** contextOf returns the context value that selects the menu entries of a session. */

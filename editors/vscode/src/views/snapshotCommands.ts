@@ -8,6 +8,7 @@ import type { FilePoint, SnapshotInfo, SnapshotPreviewResult } from "../protocol
 import type { Sessions } from "../sessions";
 import type { Snapshots } from "./snapshotTree";
 import type { Texts } from "./textDocuments";
+import { shownWhole } from "../toasts";
 
 /** SnapshotCommands implements the commands on snapshots and file points of the current session. */
 export class SnapshotCommands {
@@ -60,7 +61,7 @@ export class SnapshotCommands {
         await this.daemon.change("snapshot/restore", { sessionId, name });
         return;
       }
-      void vscode.window.showInformationMessage("lashd: The session changed. The comparison now shows the new state; confirm the restore again.");
+      void vscode.window.showInformationMessage(...shownWhole("lashd: The session changed. The comparison now shows the new state; confirm the restore again."));
     }
   }
 

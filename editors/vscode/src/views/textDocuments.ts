@@ -2,6 +2,9 @@ import * as vscode from "vscode";
 
 const scheme = "lashd-text";
 
+/** editScheme is the scheme of the texts of a proposed edit, whose editor has the buttons that apply and discard it. */
+export const editScheme = "lashd-edit";
+
 /** The number of texts that are kept for open editors. */
 const maxTexts = 100;
 
@@ -11,17 +14,17 @@ export class Texts implements vscode.TextDocumentContentProvider {
   private next = 1;
 
   register(): vscode.Disposable {
-    return vscode.workspace.registerTextDocumentContentProvider(scheme, this);
+    return vscode.Disposable.from(...[scheme, editScheme].map((of) => vscode.workspace.registerTextDocumentContentProvider(of, this)));
   }
 
   /** add stores a text and returns its URI. Editors take the language from the name. */
-  add(name: string, text: string): vscode.Uri {
+  add(name: string, text: string, of = scheme): vscode.Uri {
     const query = String(this.next++);
     this.texts.set(query, text);
     for (const oldest of [...this.texts.keys()].slice(0, -maxTexts)) {
       this.texts.delete(oldest);
     }
-    return vscode.Uri.from({ scheme, path: `/${name}`, query });
+    return vscode.Uri.from({ scheme: of, path: `/${name}`, query });
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {

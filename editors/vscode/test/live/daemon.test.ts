@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { symlinkSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Daemon } from "../../src/daemon/daemon";
 import { FolderLinks } from "../../src/model/folders";
@@ -112,6 +112,20 @@ describe("issue/6-1 the connection to a daemon", function () {
     await until("the session is known", () => sessions.list.get(sessionId)?.title === "used");
     const real = new FolderLinks().resolve([link]).map((folder) => folder.real);
     assert.deepEqual(outlineOf(sessions.list, real).groups.idle.map((s) => s.sessionId), [sessionId]);
+  });
+
+  it("part13/vscode says why lashd cannot start, and connects once the reason is gone", async () => {
+    const daemon = home.connect();
+    await until("it is ready", () => isReady(daemon));
+    await daemon.call("shutdown", { daemon: true });
+    const config = join(home.dir, "home", "config.toml");
+    const good = readFileSync(config, "utf8");
+    writeFileSync(config, `${good}modle = "x"\n`);
+    daemon.start();
+    await until("it fails twice", () => daemon.state.kind === "failing");
+    await assert.rejects(daemon.call("ping", {}), /unknown key "modle"; did you mean model\?/);
+    writeFileSync(config, good);
+    await until("it is ready again", () => isReady(daemon));
   });
 
   it("reports a missing program", async () => {

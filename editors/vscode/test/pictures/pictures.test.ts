@@ -141,10 +141,10 @@ describe("pictures", function () {
     await code.page.keyboard.press("Control+Alt+i");
     await code.page.locator(".quick-input-widget:visible input.input").fill("read it from the environment");
     await code.page.keyboard.press("Enter");
-    await code.page.locator(".notification-toast").getByRole("button", { name: "Apply" }).waitFor();
+    await code.page.locator(".notification-toast").getByRole("link", { name: "Apply" }).waitFor();
     await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: "process.env" }).waitFor();
     await picture("edit");
-    await code.page.locator(".notification-toast").getByRole("button", { name: "Discard" }).click();
+    await code.page.locator(".notification-toast").getByRole("link", { name: "Discard" }).click();
   });
 
   it("a changed plugin", async () => {

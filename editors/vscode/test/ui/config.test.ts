@@ -37,9 +37,11 @@ describe("issue/6-1 config.toml in an editor", function () {
     }
     await problems(0);
     await keys.press("Control+s");
+    await code.page.locator("#lash\\.lashd\\.lashd\\.status", { hasText: "lashd: restart needed" }).waitFor();
     await code.page.locator(".notification-toast", { hasText: "Restart the daemon" }).getByRole("button", { name: "Restart Daemon" }).click();
     assert.match(readFileSync(join(code.home, "config.toml"), "utf8"), /^approval = "deny"$/m);
     await until(() => code.call<StatusResult>("server/status", {}).pid !== pid);
+    await code.status("check").waitFor(); // the restart is done
     await code.newSession();
     await code.say("write it");
     await code.chat.locator(".toolCall .failed").waitFor();

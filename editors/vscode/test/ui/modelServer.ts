@@ -19,7 +19,8 @@ export class ModelServer {
   readonly leaks: string[] = [];
   private readonly server: Server;
 
-  constructor(private readonly key: string) {
+  /** With models, the server lists them, and only for the key. */
+  constructor(private readonly key: string, private readonly models?: string[]) {
     this.server = createServer((request, response) => this.answer(request, response));
   }
 
@@ -35,8 +36,9 @@ export class ModelServer {
 
   private answer(request: IncomingMessage, response: ServerResponse) {
     request.resume();
-    if (request.url === "/v1/models") {
-      response.end(JSON.stringify({ data: [{ id: "local-model" }] }));
+    const known = request.headers.authorization === `Bearer ${this.key}`;
+    if (request.url === "/v1/models" && (known || !this.models)) {
+      response.end(JSON.stringify({ data: (this.models ?? ["local-model"]).map((id) => ({ id })) }));
       return;
     }
     const tokens = { access_token: "token-of-a-login", refresh_token: "renews-a-login", token_type: "Bearer", expires_in: 3600 };
@@ -54,7 +56,7 @@ export class ModelServer {
       response.on("close", () => this.abandoned++);
       return;
     }
-    if (request.headers.authorization !== `Bearer ${this.key}`) {
+    if (!known) {
       response.writeHead(401, { "content-type": "application/json" }).end(JSON.stringify({ error: { message: "this key is not valid", code: "invalid_api_key" } }));
       return;
     }

@@ -145,7 +145,9 @@ describe("part/13 a real VS Code", function () {
     await field.fill("say it loudly");
     await code.page.keyboard.press("Enter");
     assert.deepEqual(await diffLines(code.page, "A WORKSPACE"), { before: ["a workspace"], after: ["A WORKSPACE"] });
-    await code.page.locator(".notification-toast").getByRole("button", { name: "Apply" }).click();
+    await code.page.locator(".notification-toast", { hasText: "Apply this edit to readme.txt?" }).getByRole("link", { name: "Discard" }).waitFor();
+    await code.page.locator(".editor-actions").getByRole("button", { name: "Apply Edit" }).click();
+    await code.page.locator(".notification-toast", { hasText: "Apply this edit" }).waitFor({ state: "detached" });
     await code.page.locator(".monaco-diff-editor").waitFor({ state: "detached" });
     await code.page.locator(".monaco-editor .view-line", { hasText: "A WORKSPACE" }).first().waitFor();
     assert.equal(readFileSync(join(code.work, "readme.txt"), "utf8"), "a workspace\n"); // the user saves it

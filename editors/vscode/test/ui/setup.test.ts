@@ -8,12 +8,15 @@ import { script } from "./script";
 import { Workbench } from "./workbench";
 
 const key = "sk-canary-77d0c1e5aa";
+const gatewayKey = "sk-gateway-1f44b0a9de";
 const silent = "sk-silent-2b6f90d3c4";
 
 describe("part13/vscode the set-up of providers", function () {
   this.timeout(3 * patienceMs);
   const code = new Workbench();
   const server = new ModelServer(key);
+  const gateway = new ModelServer(gatewayKey, ["acme-large", "acme-small"]);
+  let gatewayAt = "";
   const input = () => code.page.locator(".quick-input-widget:visible input.input");
   const message = (text: string) => code.page.locator(".quick-input-message", { hasText: text }).waitFor();
   const step = (text: string) => code.page.locator(".quick-input-title", { hasText: text }).waitFor();
@@ -25,13 +28,17 @@ describe("part13/vscode the set-up of providers", function () {
     await code.page.keyboard.press("Enter");
   };
 
-  before(async () => code.start(script, { config: firstRun(await server.start()) }));
+  before(async () => {
+    gatewayAt = await gateway.start();
+    await code.start(script, { config: firstRun(await server.start()) });
+  });
   beforeEach(() => code.run("Notifications: Clear All Notifications"));
   afterEach(async function () {
     await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
   });
   after(async () => {
     server.close();
+    gateway.close();
     await code.close();
   });
 
@@ -58,7 +65,9 @@ describe("part13/vscode the set-up of providers", function () {
     await message("the key was not stored");
     assert.equal(config().includes("azure"), false);
     await code.page.locator(".quick-input-widget:visible").getByRole("button", { name: "Store the key without a test" }).click();
-    await toast("Azure OpenAI is set up.").waitFor();
+    await step("Azure OpenAI, model"); // the server lists none
+    await code.page.keyboard.press("Escape");
+    await toast("Azure OpenAI is set up, but no model is chosen for new sessions.").waitFor();
     assert.match(config(), /\[providers\.azure\]\nbase_url = "http:\/\/127\.0\.0\.1:1\/openai\/v1"/);
     assert.equal(stored("azure"), true);
     assert.deepEqual(filesWith(code.dir, key), [join(code.home, "keys.json")]);
@@ -153,5 +162,78 @@ describe("part13/vscode the set-up of providers", function () {
     await toast("Anthropic is set up.").getByRole("button", { name: "Leave Demo" }).click();
     await until(() => stored("anthropic"));
     assert.deepEqual(filesWith(code.dir, key), [join(code.home, "keys.json")]);
+  });
+
+  it("adds another server with its address and key, and uses one of the models that it lists", async () => {
+    await code.run("lashd: Set Up a Provider...");
+    await code.choose("Another server");
+    await step("another server, name");
+    await enter("vllm");
+    await message("vllm is the name of another provider.");
+    await enter("acme");
+    await step("acme, address");
+    await enter(gatewayAt);
+    await step("acme, API key");
+    await code.page.keyboard.press("Enter");
+    await message("This server wants a key.");
+    await enter("sk-wrong");
+    await message("acme rejected the key (HTTP 401): this key is not valid. lashd did not store it; check the key and enter it again");
+    assert.equal(config().includes("acme"), false);
+    await enter(gatewayKey);
+    await step("Set Up a Provider: acme");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "acme-small" }).waitFor();
+    await code.shot("acme");
+    await code.choose("acme-large");
+    await toast("acme is set up. New sessions use acme-large of acme.").getByRole("button", { name: "New Session" }).click();
+    await code.say("hi");
+    await code.chat.locator(".agentMessage", { hasText: "With a key of your own." }).waitFor();
+    assert.match(config(), new RegExp(`^model = "acme/acme-large"\n(.|\n)*\\[providers.acme\\]\nbase_url = "${gatewayAt}"`));
+    assert.deepEqual(filesWith(code.dir, gatewayKey), [join(code.home, "keys.json")]);
+  });
+
+  it("uses a local server at another address, and asks for the key that it wants", async () => {
+    await code.run("lashd: Set Up a Provider...");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "vLLM" }).filter({ hasText: "no answer at http://127.0.0.1:1/v1" }).waitFor();
+    await code.choose("vLLM");
+    await step("vLLM, address");
+    await code.page.keyboard.press("Enter");
+    await message("nothing answers at http://127.0.0.1:1/v1; start the server, or correct the address");
+    await enter(gatewayAt);
+    await step("vLLM, API key");
+    await enter(gatewayKey);
+    await step("Set Up a Provider: vLLM");
+    await code.choose("acme-small");
+    await toast("vLLM is set up. New sessions use acme-small of vLLM.").waitFor();
+    assert.match(config(), /^model = "vllm\/acme-small"\n/);
+  });
+
+  it("says why lashd cannot start, and starts it once config.toml is mended", async () => {
+    const good = config();
+    code.write("home/config.toml", `modle = "x"\n${good}`);
+    await code.run("lashd: Restart Daemon");
+    await code.view();
+    await code.page.locator(".part.sidebar .message", { hasText: 'unknown key "modle"; did you mean model?' }).waitFor();
+    await code.status("error").waitFor();
+    await code.shot("cannot-start");
+    await code.run("lashd: New Session");
+    await toast('unknown key "modle"; did you mean model?').waitFor();
+    await code.page.locator(".part.sidebar .monaco-list-row", { hasText: "Open config.toml" }).waitFor();
+    code.write("home/config.toml", good);
+    await code.page.locator(".part.sidebar .monaco-list-row", { hasText: "Try again" }).click();
+    await code.status("check").waitFor();
+  });
+
+  it("says that a provider has a key but no model, and lets the user choose one", async () => {
+    code.write("home/config.toml", config().replace(/^model = .*\n/, ""));
+    const others = code.call<ProviderListResult>("provider/list", {}).data.filter((p) => p.stored && p.name !== "acme");
+    others.forEach(({ name }) => code.call("provider/removeKey", { name }));
+    await code.run("lashd: Restart Daemon");
+    await code.status("check").waitFor();
+    await until(() => code.call<ModelListResult>("model/list", {}).data.length === 0);
+    await code.run("lashd: New Session");
+    await toast("acme has a key, but no model is chosen for new sessions.").getByRole("button", { name: "Choose a Model" }).click();
+    await step("Set Up a Provider: acme");
+    await code.choose("acme-small");
+    await toast("New sessions use acme-small of acme.").waitFor();
   });
 });

@@ -35,7 +35,7 @@ describe("issue/6-1 editor tools", function () {
   const readme = join(code.work, "readme.txt");
   const answer = (text: string) => code.chat.locator(".agentMessage", { hasText: text }).waitFor();
   const allow = () => code.chat.getByRole("button", { name: "Allow once" }).click();
-  const decide = (what: string) => code.page.locator(".notification-toast", { hasText: "Apply this edit" }).getByRole("button", { name: what, exact: true }).click();
+  const decide = (what: string) => code.page.locator(".notification-toast", { hasText: "Apply this edit" }).getByRole("link", { name: what, exact: true }).click();
   const open = async (file: string) => {
     await code.run("Go to File...");
     await code.page.locator(".quick-input-widget:visible input.input").fill(file);
@@ -116,7 +116,6 @@ describe("issue/6-1 editor tools", function () {
     const [turn] = code.call<TurnListResult>("turn/list", { sessionId: session?.sessionId }).data;
     code.call("turn/interrupt", { turnId: turn?.turnId });
     await preview.waitFor({ state: "detached" });
-    await decide("Apply");
     await code.page.locator(".notification-toast", { hasText: "no longer waiting" }).waitFor();
     await code.page.waitForTimeout(1500); // enough time for a wrong edit to happen
     assert.equal(readFileSync(readme, "utf8"), "a workspace\n");

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { addressProblem, groupsOf, keyProblem, stateOf, type Provider } from "../../src/model/providers";
+import { addressProblem, groupsOf, keyProblem, nameProblem, stateOf, type Provider } from "../../src/model/providers";
 import { describeModel, effortText, modelEntries } from "../../src/model/models";
 import type { ModelInfo } from "../../src/protocol";
 
@@ -12,21 +12,29 @@ const all: Provider[] = [
   { name: "vertex", title: "Google Vertex AI" },
   { name: "ollama", title: "Ollama", local: true, baseUrl: "http://localhost:11434/v1", models: ["qwen3"] },
   { name: "vllm", title: "vLLM", local: true, baseUrl: "http://localhost:8000/v1" },
+  { name: "lmstudio", title: "LM Studio", local: true, baseUrl: "http://localhost:1234/v1", keyWanted: true },
+  { name: "llamacpp", title: "llama.cpp", local: true, baseUrl: "http://localhost:8080/v1", keyWanted: true, key: "stored" },
 ];
 
 describe("issue/18 the list of providers", () => {
   it("begins with those that work, and says why", () => {
     const ready = new Set(["google"]);
     assert.deepEqual(groupsOf(all, ready).map(({ title, providers }) => [title, ...providers.map((p) => p.name)]), [
-      ["set up", "anthropic", "openai", "google", "ollama"],
-      ["to set up", "azure", "chatgpt"],
+      ["ready", "anthropic", "openai", "google", "ollama", "llamacpp"],
+      ["not set up yet", "azure", "chatgpt", "lmstudio"],
       ["config.toml", "vertex"],
       ["not running", "vllm"],
     ]);
     assert.deepEqual(all.map((p) => stateOf(p, ready)), [
-      "key stored by lashd", "key from the variable OPENAI_API_KEY", "key in the daemon", "", "log in with your subscription", "set its address and a key command in config.toml",
+      "key stored by lashd", "key from the variable OPENAI_API_KEY", "key in the daemon", "needs a key", "log in with your subscription", "set its address and a key command in config.toml",
       "runs at http://localhost:11434/v1", "no answer at http://localhost:8000/v1",
+      "answers at http://localhost:1234/v1, but wants a key", "answers at http://localhost:8080/v1, but rejects its key",
     ]);
+  });
+
+  it("accepts what can be the name of a new server", () => {
+    assert.deepEqual(["work", "gpt-4o-proxy", "vllm", "a/b", "", "my server"].map((text) => nameProblem(text, ["vllm"]) === ""), [true, true, false, false, false, false]);
+    assert.equal(nameProblem("vllm", ["vllm"]), "vllm is the name of another provider.");
   });
 
   it("accepts what can be a key or an address", () => {

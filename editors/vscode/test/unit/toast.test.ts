@@ -11,7 +11,7 @@ describe("part/13 a notification", () => {
   it("shows parentheses and brackets of a command as they are", () => {
     const command = "f() { echo $(date) ${a[0]}; }; [ -e x ] && (cd y)";
     assert.equal(toastText(command), command);
-    assert.ok(toastOf(command, [deny]).endsWith(` \u00b7 ${command}`));
+    assert.ok(toastOf(command, [deny]).startsWith(`${command} \u00b7 [Deny](`));
   });
 
   it("lets no text from an agent form a link", () => {
@@ -28,8 +28,8 @@ describe("part/13 a notification", () => {
 
   it("offers to allow only a command that it shows to its end, and VS Code cuts none of it", () => {
     const whole = toastOf(`${"x".repeat(700)} end`, [allow, deny]);
-    assert.deepEqual([links(whole).map(([label]) => label), whole.endsWith("x end"), whole.length <= 1000], [["Allow once", "Deny"], true, true]);
+    assert.deepEqual([links(whole).map(([label]) => label), whole.startsWith(`${"x".repeat(700)} end \u00b7 [`), whole.length <= 1000], [["Allow once", "Deny"], true, true]);
     const cut = toastOf(`${"x".repeat(1200)} end`, [allow, deny]);
-    assert.deepEqual([links(cut).map(([label]) => label), cut.endsWith("x\u2026"), cut.length], [["Deny"], true, 1000]);
+    assert.deepEqual([links(cut).map(([label]) => label), /x\u2026 \u00b7 \[Deny\]\(\S+\)$/.test(cut), cut.length], [["Deny"], true, 1000]);
   });
 });
