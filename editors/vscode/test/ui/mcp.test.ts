@@ -37,9 +37,8 @@ describe("part13/vscode MCP servers", function () {
   it("adds a server to the folder, which starts after the user has approved it", async () => {
     await code.run("lashd: MCP Servers...");
     await code.choose("Add a server");
-    const input = code.page.locator(".quick-input-widget:visible input.input");
-    for (const text of ["docs", url]) {
-      await input.fill(text);
+    for (const [asks, text] of [["docs", "docs"], ["npx -y docs-server", url]] as const) {
+      await code.page.getByPlaceholder(asks, { exact: true }).fill(text);
       await code.page.keyboard.press("Enter");
     }
     await code.choose("This folder");

@@ -35,8 +35,8 @@ describe("part13/6 an MCP server of the user in a real VS Code", function () {
   it("is added for all sessions, without an approval, and is in the list at once", async () => {
     await code.run("lashd: MCP Servers...");
     await code.choose("Add a server");
-    for (const text of ["docs", url]) {
-      await code.quickInput.fill(text);
+    for (const [asks, text] of [["docs", "docs"], ["npx -y docs-server", url]] as const) {
+      await code.page.getByPlaceholder(asks, { exact: true }).fill(text);
       await code.page.keyboard.press("Enter");
     }
     await code.choose("All of your sessions");
