@@ -77,6 +77,7 @@ type CallDecision struct {
 	Why    ApprovalReason `json:"why"`              // what decided; with a choice, why lashd asked
 	Choice DecisionChoice `json:"choice,omitempty"` // the answer, if lashd asked
 	By     string         `json:"by,omitempty"`     // who answered: a client id, deadline, or internal:<subject>
+	Hunks  []int          `json:"hunks,omitempty"`  // the only changes that the answer allowed; absent: all of the call
 }
 
 // ApprovalReason is why a call is allowed, asked about or denied.

@@ -61,7 +61,7 @@ export function sessionCommands(parts: CommandContext): Commands {
       return decision && questions.answer(decision, choice);
     },
     answerDecision: () => questions.ask(),
-    attachSelection: () => chats.attachSelection(),
+    attachSelection: () => attachSelection(parts),
     attachFile: (uri: vscode.Uri | undefined) => chats.attachFile(uri),
     restart: () => daemon.start(),
     restartDaemon: () => restartDaemon(daemon),
@@ -170,6 +170,18 @@ export async function restartDaemon(daemon: Daemon): Promise<void> {
   } else {
     daemon.start();
   }
+}
+
+/** attachSelection attaches the selection of the active editor to the active chat, or to that of a new session. */
+async function attachSelection(parts: CommandContext) {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor) {
+    throw new Error("Open a file first.");
+  }
+  if (!parts.chats.active) {
+    await newSession(parts, false);
+  }
+  parts.chats.attachSelection(editor);
 }
 
 /** killDemo kills the daemon of the demo, as a crash would. It never kills the daemon of the user. */

@@ -115,6 +115,7 @@ function begin(context: vscode.ExtensionContext): void {
   daemon.onServerEvent((news) => void (news.type === "session/deleted" && news.sessionId !== undefined && seen.forget(news.sessionId)));
   sessions.onChange(show);
   config.onChange(show);
+  sessions.onChange(() => sessions.list.forEach(({ sessionId, seq }) => chats.visible(sessionId) && seen.mark(sessionId, seq))); // in front of the user
   chats.onChange((chat) => {
     const { view: shown, id } = chat.followed;
     if (shown && chat.visible) {

@@ -270,6 +270,8 @@ export interface CallDecision {
   choice?: DecisionChoice;
   /** who answered: a client id, deadline, or internal:<subject> */
   by?: string;
+  /** the only changes that the answer allowed; absent: all of the call */
+  hunks?: number[];
 }
 
 /** CallEvidence is what the model's server says about how it ran a call. lashd stores these fields and no others, never fills them in itself, and cuts each to 256 bytes. */

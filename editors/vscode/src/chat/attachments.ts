@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { fileProblem, typeOf } from "../model/files";
 import type { Edited } from "./lastEditor";
 import type { Attached, Contents, ToWebview } from "./messages";
+import { selectedLines } from "../model/input";
 import { workspaceFiles } from "./workspaceFiles";
 
 /** Larger texts are attached by name only; the agent can read them. */
@@ -17,7 +18,7 @@ export function attachmentOfSelection({ document, selection }: Edited): Attached
     const text = document.getText();
     return { label: path, text: text.length > maxFileBytes ? "" : text };
   }
-  return { label: `${path}:${selection.start.line + 1}-${selection.end.line + 1}`, text: document.getText(selection) };
+  return { label: `${path}:${selectedLines(selection)}`, text: document.getText(selection) };
 }
 
 /** attachmentOfFile returns the message that attaches a file: its text, the contents of an image or a document, or only its name. */

@@ -67,7 +67,14 @@ export class Chats implements vscode.WebviewPanelSerializer {
   }
 
   private showTab(id: SessionID) {
-    this.addTab(id, vscode.window.createWebviewPanel(viewType, "lashd", vscode.ViewColumn.Active, { enableFindWidget: true }));
+    this.addTab(id, vscode.window.createWebviewPanel(viewType, "lashd", this.column(), { enableFindWidget: true }));
+  }
+
+  /** column returns where a new chat opens: with the other chats, or beside the text that the user works on. */
+  private column(): vscode.ViewColumn {
+    const chat = [...this.open.values()].find(({ column }) => column !== undefined);
+    const text = vscode.window.tabGroups.activeTabGroup.activeTab?.input instanceof vscode.TabInputText;
+    return chat?.column ?? (text ? vscode.ViewColumn.Beside : vscode.ViewColumn.Active);
   }
 
   private addTab(id: SessionID, panel: vscode.WebviewPanel) {
@@ -109,11 +116,13 @@ export class Chats implements vscode.WebviewPanelSerializer {
     [...this.open.values()].forEach((chat) => chat.close());
   }
 
-  attachSelection(): void {
-    const editor = vscode.window.activeTextEditor;
-    if (editor) {
-      this.active?.give({ type: "attached", attached: attachmentOfSelection(editor) });
+  /** attachSelection attaches the selection of an editor to the active chat, which does not cover the editor. */
+  attachSelection(editor: vscode.TextEditor): void {
+    const chat = this.active;
+    if (chat?.column !== undefined && chat.column === editor.viewColumn) {
+      chat.reveal(vscode.ViewColumn.Beside);
     }
+    chat?.give({ type: "attached", attached: attachmentOfSelection(editor) });
   }
 
   /** attachFile attaches a file to the active chat. Without a file, the user selects some. */

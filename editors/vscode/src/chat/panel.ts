@@ -77,8 +77,12 @@ export class ChatPanel {
     return this.open && this.panel.visible;
   }
 
-  reveal(): void {
-    this.panel.reveal();
+  get column(): vscode.ViewColumn | undefined {
+    return this.panel.column;
+  }
+
+  reveal(column?: vscode.ViewColumn): void {
+    this.panel.reveal(column);
   }
 
   close(): void {

@@ -6,8 +6,11 @@ export interface Surface {
   readonly visible: boolean;
   /** the user works in it */
   readonly active: boolean;
+  /** the column of a tab; absent in the side bar */
+  readonly column?: vscode.ViewColumn;
   setTitle(title: string): void;
-  reveal(): void;
+  /** reveal shows the chat, in another column if one is given. */
+  reveal(column?: vscode.ViewColumn): void;
   close(): void;
   /** fires when it becomes visible, hidden, active or inactive */
   onChange(listener: () => void): vscode.Disposable;
@@ -32,8 +35,11 @@ export function tabSurface(panel: vscode.WebviewPanel, extensionUri: vscode.Uri)
     setTitle: (title) => {
       panel.title = title;
     },
-    reveal: () => {
-      panel.reveal();
+    get column() {
+      return open ? panel.viewColumn : undefined;
+    },
+    reveal: (column) => {
+      panel.reveal(column);
     },
     close: () => {
       panel.dispose();

@@ -153,6 +153,11 @@ export function linesOf({ oldStart, newStart, text }: TextHunk): DiffLine[] {
   });
 }
 
+/** changedLine returns the number of the first line that a hunk changes: in the new file, or in the old one if it is removed. */
+export function changedLine(hunk: TextHunk): number {
+  return linesOf(hunk).find(({ mark }) => mark !== " ")?.number ?? Math.max(hunk.newStart, 1);
+}
+
 /** diffText returns the changes of files as text. */
 export function diffText(files: FilePreview[]): string {
   const part = (file: FilePreview) => [`${fileTitle(file)} ${tally(file)}`, ...(file.hunks ?? []).map(({ text }) => text.trimEnd()), missingText(file)].filter(Boolean).join("\n");

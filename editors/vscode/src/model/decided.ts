@@ -1,4 +1,5 @@
 import type { ApprovalReason, CallDecision, Config, DecisionChoice } from "../protocol";
+import { counted } from "./sessions";
 import { isEditRule, modeOf } from "./modes";
 
 /** reasonText says why lashd asks. It names the mode of the session if that decides. */
@@ -14,7 +15,10 @@ const answered: Partial<Record<DecisionChoice, string>> = {
 };
 
 /** verdictOf says how a tool call was decided. A decision without a question ends with a colon, before the reason for it. */
-export function verdictOf({ mode, choice, by }: CallDecision): string {
+export function verdictOf({ mode, choice, by, hunks }: CallDecision): string {
+  if (mode === "allow" && hunks) {
+    return `Allowed only ${counted(hunks.length, "change")}. The others were denied.`;
+  }
   const verdict = mode === "deny" ? "Denied" : "Allowed";
   if (by === "deadline") {
     return `${verdict}, because no answer came in time.`;

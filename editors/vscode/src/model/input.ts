@@ -14,6 +14,18 @@ function partOf({ label, text, file }: Attached): InputPart {
   return { type: "text", text: text === "" ? `File: ${label}\n` : `File: ${label}\n${fenced(text)}\n` };
 }
 
+/** selectedLines names the lines of a selection. The last line counts only if some of it is selected. */
+export function selectedLines({ start, end }: { start: { line: number }; end: { line: number; character: number } }): string {
+  const last = end.character === 0 && end.line > start.line ? end.line : end.line + 1;
+  return last === start.line + 1 ? String(last) : `${start.line + 1}-${last}`;
+}
+
+/** quotedOf returns the name and the text of an attachment that toInput made a text; undefined for other texts. */
+export function quotedOf(text: string): { label: string; text: string } | undefined {
+  const [, label, quoted = ""] = /^File: ([^\n]+)\n(?:(?:`{3,})\n([^]*?)\n?`{3,}\n)?$/.exec(text) ?? [];
+  return label === undefined ? undefined : { label, text: quoted };
+}
+
 /** fenced encloses a text in a Markdown fence that is longer than any fence in it. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));

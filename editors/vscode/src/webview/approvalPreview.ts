@@ -1,4 +1,4 @@
-import { factsOf, fileTitle, hunkCount, missingText, tally } from "../model/approvals";
+import { changedLine, factsOf, fileTitle, hunkCount, missingText, tally } from "../model/approvals";
 import type { Decision, FilePreview, Hunk, Session } from "../protocol";
 import { diffElement } from "./diff";
 import { button, h } from "./dom";
@@ -25,9 +25,12 @@ export function previewOf(decision: Decision, session: Session | undefined, high
     const input = h("input", {});
     input.type = "checkbox";
     input.checked = true;
-    input.addEventListener("change", changed);
+    input.addEventListener("change", () => {
+      input.closest("label")?.nextElementSibling?.classList.toggle("left", !input.checked);
+      changed();
+    });
     boxes.push(input);
-    return h("label", {}, input, `Change ${boxes.length}, line ${Math.max(hunk.newStart, hunk.oldStart, 1)}`);
+    return h("label", {}, input, `Change ${boxes.length}, line ${changedLine(hunk)}`);
   };
   const element = h(
     "div",

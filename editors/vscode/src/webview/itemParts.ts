@@ -1,7 +1,10 @@
 import { callText } from "../model/cells";
 import { decidedText, verdictOf } from "../model/decided";
 import type { CallDecision, CellCall, Item, ToolOutput } from "../protocol";
+import { languageOf } from "../model/languages";
+import { counted } from "../model/sessions";
 import { h } from "./dom";
+import type { Highlights } from "./highlights";
 import { icon } from "./icons";
 
 /** The number of characters of a long text that are shown at first. */
@@ -36,3 +39,28 @@ export function outputOf(output: ToolOutput | undefined): string | undefined {
 export function noticeOf(item: Item): string {
   return item.plugin ? `${item.plugin.plugin ?? ""} ${item.plugin.type}`.trim() : "";
 }
+
+/** quotedElement shows an attached text: its name, which opens the file, and the text folded by fold. */
+export function quotedElement({ label, text }: { label: string; text: string }, highlights: Highlights, fold: (title: string, body: () => Node[]) => HTMLElement): HTMLElement {
+  const name = h("a", { class: "chip" }, icon("file"), ` ${label}`);
+  name.setAttribute("href", label.replace(/-\d+$/, ""));
+  const code = () => {
+    const element = h("code", {}, text);
+    highlights.paint(element, languageOf(label.replace(/:\d+(-\d+)?$/, "")), text);
+    return [h("pre", {}, element)];
+  };
+  return h("div", { class: "quoted" }, name, text !== "" && fold(counted(text.split("\n").length, "line"), code));
+}
+
+/** labels name the kinds of items for screen readers. */
+export const labels: Record<Item["kind"], string> = {
+  userMessage: "You",
+  agentMessage: "Agent",
+  reasoning: "Reasoning",
+  toolCall: "Tool call",
+  codeCell: "Code",
+  fileChange: "File change",
+  plan: "Plan",
+  compaction: "Summary",
+  notice: "Notice",
+};

@@ -4,12 +4,13 @@ import { durationText, errorText, resultText } from "../model/cells";
 import { counted } from "../model/sessions";
 import type { CodeResult, Item, ItemID, SandboxRefusal } from "../protocol";
 import { textHunks } from "../model/diff";
+import { quotedOf } from "../model/input";
 import { diffElement } from "./diff";
 import { argumentElements } from "./arguments";
 import { button, h, iconButton } from "./dom";
 import { Highlights, type PageColors } from "./highlights";
 import { icon } from "./icons";
-import { cellCall, decidedElement, maxShownChars, noticeOf, outputOf, stateIcon } from "./itemParts";
+import { cellCall, decidedElement, labels, maxShownChars, noticeOf, outputOf, quotedElement, stateIcon } from "./itemParts";
 import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
 import { addedText, endText, filesText, isAdded, isCommand, lacksKey, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
@@ -35,7 +36,7 @@ export class Items {
   row(row: ChatRow, old: HTMLElement | undefined): HTMLElement {
     const element = old ?? h("article", { tabindex: -1 });
     if ("end" in row) {
-      element.className = `row end${endText(row.end).startsWith("Turn failed") ? " failed" : ""}`;
+      element.className = `row end${endText(row.end).startsWith("Turn failed") ? " failed" : ""}${row.last ? " last" : ""}`;
       element.replaceChildren(...this.end(row));
       return element;
     }
@@ -46,24 +47,30 @@ export class Items {
     return element;
   }
 
-  private end({ end, after, point }: EndRow): Node[] {
+  private end({ end, after, point, input }: EndRow): Node[] {
     const { turnId } = end;
     const summary = [endText(end), filesText(point), usageText(end.usage)].filter(Boolean).join(" \u00b7 ");
     const fork = button("Fork here", () => this.post({ type: "fork", itemId: after }), { title: "Start a new session from this point" });
     const trace = button("Trace", () => this.post({ type: "run", command: "showTrace", turnId }), { title: "Show the recorded events of this turn" });
     const changes = point && point.files > 0 && button("Show changes", () => this.post({ type: "changes", turnId }), { title: "Show all file changes of this turn" });
+    const undo = input !== undefined && button("Undo\u2026", () => this.post({ type: "rewind", turnId, text: input }), { title: "Undo this turn and all later ones: the conversation, the files, or both" });
     const setUp = lacksKey(end) && h("div", { class: "setUp" }, button("Set up a provider\u2026", () => this.post({ type: "setUp" }), { class: "first" }));
-    return [h("span", {}, summary), ...(setUp ? [setUp] : []), h("div", { class: "actions" }, changes, trace, fork)];
+    return [h("span", {}, summary), ...(setUp ? [setUp] : []), h("div", { class: "actions" }, changes, undo, trace, fork)];
   }
 
   private item(row: ItemRow): Node[] {
     const { item } = row;
     switch (item.kind) {
-      case "userMessage":
+      case "userMessage": {
         if (isAdded(item)) {
           return [this.added(item)];
         }
+        const quoted = quotedOf(item.text ?? "");
+        if (quoted) {
+          return [quotedElement(quoted, this.highlights, (title, body) => this.collapsible(item.itemId, false, title, body))];
+        }
         return [...(item.text || !item.attachment ? [h("div", { class: "text" }, item.text ?? "")] : []), ...this.attachment(item), this.actions(row)];
+      }
       case "agentMessage":
         return [this.markdown(item, row.live)];
       case "reasoning":
@@ -239,15 +246,3 @@ export class Items {
     return details;
   }
 }
-
-const labels: Record<Item["kind"], string> = {
-  userMessage: "You",
-  agentMessage: "Agent",
-  reasoning: "Reasoning",
-  toolCall: "Tool call",
-  codeCell: "Code",
-  fileChange: "File change",
-  plan: "Plan",
-  compaction: "Summary",
-  notice: "Notice",
-};

@@ -1,4 +1,5 @@
 import type { SessionView, TurnEnd } from "../model/session";
+import { quotedOf } from "../model/input";
 import { counted } from "../model/sessions";
 import type { FilePoint, Item, ItemID, TurnID } from "../protocol";
 import type { Row } from "./list";
@@ -20,6 +21,10 @@ export interface EndRow extends Row {
   /** the last item of the turn */
   after: ItemID;
   point?: FilePoint;
+  /** the text of its input, to write it again after an undo; absent: an earlier page has it */
+  input?: string;
+  /** the newest turn, and none runs */
+  last: boolean;
 }
 
 export type ChatRow = ItemRow | EndRow;
@@ -28,9 +33,13 @@ export type ChatRow = ItemRow | EndRow;
 export function rowsOf(view: SessionView): ChatRow[] {
   const rows: ChatRow[] = [];
   const started = new Set<TurnID>(); // turns with an earlier item
+  const inputs = new Map<TurnID, string>();
   view.items.forEach((item, at) => {
     const { turnId } = item;
     const steered = item.kind === "userMessage" && !isAdded(item) && turnId !== undefined && started.has(turnId) && !sameInput(view.items[at - 1], item);
+    if (turnId !== undefined && item.kind === "userMessage" && !isAdded(item) && !steered) {
+      inputs.set(turnId, quotedOf(item.text ?? "") ? (inputs.get(turnId) ?? "") : (item.text ?? ""));
+    }
     rows.push({ ...rowOf(view, item), ...(steered && { steered }) });
     if (turnId !== undefined) {
       started.add(turnId);
@@ -38,7 +47,9 @@ export function rowsOf(view: SessionView): ChatRow[] {
     const end = turnId === undefined ? undefined : view.ends[turnId];
     if (end && view.items[at + 1]?.turnId !== turnId) {
       const point = view.points[end.turnId];
-      rows.push({ key: `end:${end.turnId}`, version: point ? `${point.pointId} ${point.state} ${point.files} ${point.undone}` : end, end, after: item.itemId, point });
+      const last = at === view.items.length - 1 && view.turnId === undefined;
+      const version = `${end.outcome?.kind} ${end.code} ${end.message} ${end.usage?.output} ${last} ${point?.pointId} ${point?.state} ${point?.files} ${point?.undone}`;
+      rows.push({ key: `end:${end.turnId}`, version, end, after: item.itemId, point, input: inputs.get(end.turnId), last });
     }
   });
   return rows;

@@ -195,10 +195,12 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await code.choose("readme.txt");
     await code.page.locator(".monaco-editor .view-line", { hasText: "a workspace" }).click();
     await code.page.keyboard.press("Control+a");
-    await code.run("lashd: Attach Selection to Chat");
-    await code.chat.locator(".chip", { hasText: "readme.txt:1-2" }).waitFor();
+    await code.run("lashd: Ask lashd About the Selection");
+    await code.chat.locator(".chip", { hasText: /^readme\.txt:1$/ }).waitFor();
+    await code.page.locator(".monaco-editor .view-line", { hasText: "a workspace" }).waitFor(); // the chat stands beside it
     await code.say("hi, what is this?");
-    await code.chat.locator(".userMessage", { hasText: "a workspace" }).waitFor();
+    await code.chat.locator(".userMessage .quoted summary", { hasText: "1 line" }).click();
+    await code.chat.locator(".userMessage pre", { hasText: "a workspace" }).waitFor();
     assert.equal(newest()?.sessionId, chat);
   });
 

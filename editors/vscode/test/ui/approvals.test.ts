@@ -67,6 +67,7 @@ describe("part/11 approvals in a real VS Code", function () {
     await card.getByRole("button", { name: "Allow 1 of 2 changes" }).click();
     await code.chat.locator(".agentMessage", { hasText: "Patched." }).waitFor();
     assert.equal(readFileSync(join(code.work, "long.txt"), "utf8"), after.replace("LINE 28\n", "line 28\n"));
+    assert.equal(await code.chat.locator(".toolCall .decided summary").innerText(), "Allowed only 1 change. The others were denied.");
   });
 
   it("edits a command before it runs, denies with a reason, and allows always with a width", async () => {

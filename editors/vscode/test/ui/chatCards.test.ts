@@ -2,7 +2,8 @@ import { strict as assert } from "node:assert";
 import type { Browser, Page } from "playwright-core";
 import type { FromWebview, ToWebview } from "../../src/chat/messages";
 import { snapshot } from "../../src/model/session";
-import type { Config, Decision } from "../../src/protocol";
+import { toInput } from "../../src/model/input";
+import type { Config, Decision, Item } from "../../src/protocol";
 import { attached, session } from "../unit/turn";
 import { launch, openPage, patienceMs } from "./browser";
 
@@ -84,6 +85,34 @@ describe("part15 cards and settings of a chat", function () {
     await mode.click();
     await sandbox.click();
     assert.deepEqual(await asked("run"), [{ type: "run", command: "chooseMode" }, { type: "run", command: "chooseSandbox" }]);
+  });
+
+  it("25 and 35 show an attached selection as a chip that opens the file, and offer Undo at the end of the newest turn", async () => {
+    const item = (n: number, turnId: string, text: string, kind: Item["kind"] = "userMessage"): Item => ({ itemId: `nod_${n}:0`, kind, status: "completed", atMs: n, turnId, text, origin: { kind: "turnInput", inputId: turnId } });
+    const [quoted] = toInput("", [{ label: "src/discount.ts:1-3", text: "one\ntwo\n```three\n" }]);
+    const items = [item(1, "trn_1", "first"), item(2, "trn_1", "Done.", "agentMessage"), item(3, "trn_2", quoted?.text ?? ""), item(4, "trn_2", "explain it"), item(5, "trn_2", "It is so.", "agentMessage")];
+    const end = (turnId: string) => ({ turnId, outcome: { kind: "assistantMessage" } });
+    await reset({ items, ends: { trn_1: end("trn_1"), trn_2: end("trn_2") } });
+    const attachedText = page.locator(".userMessage .quoted");
+    assert.deepEqual([await attachedText.locator("a").innerText(), await attachedText.locator("summary").innerText(), await attachedText.locator("pre").count()], [" src/discount.ts:1-3", "3 lines", 0]);
+    await attachedText.locator("summary").click();
+    assert.equal(await attachedText.locator("pre").innerText(), "one\ntwo\n```three");
+    await attachedText.locator("a").click();
+    assert.deepEqual(await asked("open"), [{ type: "open", href: "src/discount.ts:1" }]);
+    assert.equal(await page.getByRole("button", { name: "Undo turn" }).count(), 2); // one for each turn
+    const opacity = await page.locator(".end .actions").evaluateAll((all) => all.map((one) => getComputedStyle(one).opacity));
+    assert.deepEqual(opacity, ["0", "1"]);
+    await page.locator(".end.last").getByRole("button", { name: "Undo\u2026" }).click();
+    assert.deepEqual(await asked("rewind"), [{ type: "rewind", turnId: "trn_2", text: "explain it" }]);
+  });
+
+  it("33 name the changed line of each change, and dim a change that is left out", async () => {
+    const hunk = (start: number) => ({ oldStart: start, oldLines: 3, newStart: start, newLines: 3, text: " a\n b\n-old\n+new\n" });
+    const files = [{ path: "a.txt", kind: "change", added: 2, removed: 2, hunks: [hunk(1), hunk(20)] }];
+    await reset({ decisions: [{ ...decision, call: { ...decision.call, name: "edit" }, detail: { files, why, editable: true } } as never] });
+    assert.deepEqual(await page.locator(".card .file label").allInnerTexts(), ["Change 1, line 3", "Change 2, line 22"]);
+    await page.getByRole("checkbox").nth(1).uncheck();
+    assert.deepEqual(await page.locator(".card .diff").evaluateAll((all) => all.map((one) => getComputedStyle(one).opacity)), ["1", "0.5"]);
   });
 
   it("7 say in a new chat what lashd asks about in this session", async () => {

@@ -90,6 +90,7 @@ describe("part/13 inputs in a real VS Code", function () {
     await code.mention("src", /^src/);
     await code.chat.locator(".chip", { hasText: "src/" }).waitFor();
     await code.field.press("Enter");
+    await code.chat.locator(".userMessage .quoted summary").click();
     await code.chat.locator(".userMessage", { hasText: "src/one.txt\nsrc/two.txt" }).waitFor();
   });
 
@@ -100,6 +101,7 @@ describe("part/13 inputs in a real VS Code", function () {
     await code.mention("prob", /^problems/);
     await code.chat.locator(".chip", { hasText: "problems" }).waitFor();
     await code.field.press("Enter");
+    await code.chat.locator(".userMessage .quoted summary").click();
     await code.chat.locator(".userMessage", { hasText: "wrong.json:1:7: error: Value expected" }).waitFor();
   });
 
@@ -109,9 +111,10 @@ describe("part/13 inputs in a real VS Code", function () {
     await code.page.keyboard.press("Shift+End");
     await code.newSession();
     await code.mention("sel", /^selection/);
-    await code.chat.locator(".chip", { hasText: "src/two.txt:1-1" }).waitFor();
+    await code.chat.locator(".chip", { hasText: "src/two.txt:1" }).waitFor();
     await code.field.press("Enter");
-    await code.chat.locator(".userMessage", { hasText: "first" }).waitFor();
+    await code.chat.locator(".userMessage .quoted summary", { hasText: "1 line" }).click();
+    await code.chat.locator(".userMessage pre", { hasText: "first" }).waitFor();
   });
 
   it("changes the model and the mode by commands of the chat", async () => {

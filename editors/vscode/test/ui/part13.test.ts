@@ -78,7 +78,7 @@ describe("part/13 a real VS Code", function () {
     await code.chat.locator("#composer textarea").press("Enter");
     await code.chat.locator(".chip", { hasText: "readme.txt" }).waitFor();
     await code.chat.locator("#composer textarea").press("Enter");
-    await code.chat.locator(".userMessage", { hasText: "a workspace" }).waitFor();
+    await code.chat.locator(".userMessage .quoted .chip", { hasText: "readme.txt" }).waitFor();
     await code.chat.locator(".userMessage", { hasText: "what is @readme.txt" }).waitFor();
   });
 

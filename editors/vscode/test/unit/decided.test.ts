@@ -18,6 +18,10 @@ describe("part11/3 how a call was decided", () => {
     assert.equal(decidedText({ mode: "deny", why, choice: "reject", by: "deadline" }), "Denied, because no answer came in time. Reason for the question: It runs in the sandbox.");
   });
 
+  it("part15/34 says that an answer allowed only some of the changes", () => {
+    assert.equal(decidedText({ mode: "allow", why, choice: "allowOnce", by: "cli_a", hunks: [1] }), "Allowed only 1 change. The others were denied. Reason for the question: It runs in the sandbox.");
+  });
+
   it("part15/32 names the mode of a session that asks, by the name that the user chose", () => {
     const named = (approval: object, reason: ApprovalReason) => reasonText(reason, { ...session.config, approval });
     assert.equal(named({ mode: "ask" }, { by: "mode", text: "The approval mode `ask` of the session decides." }), "The mode \u201cAsk before every call\u201d of this session asks.");
