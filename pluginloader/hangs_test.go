@@ -57,7 +57,7 @@ func holdsUpNobody(t *testing.T) {
 	quick(t, "a session in a workspace", func() { other = w.session(cwd) })
 	quick(t, "a list there", func() { w.info(cwd, "theirs") })
 	quick(t, "an approval", func() {
-		seen := must(w.Read(t.Context(), &protocol.PluginParams{Name: "theirs", Cwd: cwd})).of(t)
+		seen := must(w.Read(t.Context(), &protocol.PluginReadParams{Name: "theirs", Cwd: cwd})).of(t)
 		must(w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "theirs", Cwd: cwd, Digest: seen.Plugin.Found})).of(t)
 	})
 	quick(t, "a call there", func() {

@@ -117,7 +117,7 @@ func manyEntries(t *testing.T) {
 			t.Errorf("plugin %d is %+v", p, info)
 		}
 	}
-	seen := must(w.Read(t.Context(), &protocol.PluginParams{Name: "p4", Cwd: cwd})).of(t)
+	seen := must(w.Read(t.Context(), &protocol.PluginReadParams{Name: "p4", Cwd: cwd})).of(t)
 	now := must(w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "p4", Cwd: cwd, Digest: seen.Digest})).of(t).Plugin
 	if now.Status != protocol.PluginLoaded {
 		t.Errorf("approved, it is %+v", now)

@@ -9,6 +9,7 @@ import (
 
 	"lashd/engine/plugin"
 	"lashd/pluginloader/child"
+	"lashd/pluginloader/content"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/pluginloader/watch"
@@ -173,31 +174,57 @@ func (l *Loader) missing(name string) error {
 // Read implements plugin/read: everything that a person needs to decide about trust. The digest
 // belongs to exactly the contents that the result describes. If the directory cannot be read, the
 // result describes what runs.
-func (l *Loader) Read(ctx context.Context, p *protocol.PluginParams) (*protocol.PluginReadResult, error) {
+func (l *Loader) Read(ctx context.Context, p *protocol.PluginReadParams) (*protocol.PluginReadResult, error) {
 	e, err := l.find(ctx, p.Name, p.Cwd)
 	if err != nil {
 		return nil, err
 	}
 	result := &protocol.PluginReadResult{Contributes: []protocol.PluginContribution{}}
-	m, reach, digest, err := e.read(ctx)
-	if err != nil {
-		m, reach = e.running()
+	c, files, err := e.read(ctx, p.Files)
+	if err == nil && p.Files {
+		result.Files, result.Before = files, e.before(ctx, c.Digest)
 	}
-	result.Plugin, result.Digest = e.public(), digest
-	if m != nil {
-		result.Contributes, result.Reach = Contributions(m), reachOf(reach)
+	result.Digest = c.Digest
+	if err != nil {
+		c.Plugin, c.Beyond = e.running()
+	}
+	result.Plugin = e.public()
+	if m := c.Plugin; m != nil {
+		result.Contributes, result.Reach = Contributions(m), reachOf(c.Beyond)
 		result.Reach.Configures = slices.ContainsFunc(m.Hooks, func(h manifest.Hook) bool { return h.On == manifest.SlotConfigChanged })
 	}
 	return result, nil
 }
 
 // read reads a consistent state of the plugin's directory, including the digest that approval would
-// cover.
-func (e *entry) read(ctx context.Context) (*manifest.Plugin, manifest.Beyond, protocol.Digest, error) {
+// cover, and the files that it covers if they are wanted. Without an error, the copy is gone but describes the plugin.
+func (e *entry) read(ctx context.Context, wanted bool) (found content.Copy, files []protocol.PluginReviewFile, err error) {
 	if err := e.set.contained(e.dir); err != nil {
-		return nil, manifest.Beyond{}, "", err
+		return found, nil, err
 	}
-	return e.set.loader.copies.Examine(ctx, e.source())
+	err = e.set.loader.copies.Examine(ctx, e.source(), func(c content.Copy) (err error) {
+		if wanted {
+			files, err = c.Files(ctx)
+		}
+		if err == nil {
+			found = c
+		}
+		return err
+	})
+	return found, files, err
+}
+
+// before returns the files of the version in use, if that has another digest.
+func (e *entry) before(ctx context.Context, d protocol.Digest) []protocol.PluginReviewFile {
+	used := e.public().Digest
+	if used == "" || used == d {
+		return nil
+	}
+	files, err := e.set.loader.copies.Before(ctx, used)
+	if err != nil {
+		return nil // a review without a comparison
+	}
+	return files
 }
 
 // running returns the unit in use; nil: none.

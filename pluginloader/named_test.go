@@ -44,7 +44,7 @@ func TestApprovalCoversNamedFiles(t *testing.T) {
 			check(t, os.Symlink("prog", filepath.Join(cwd, "link")), os.Mkdir(filepath.Join(cwd, "sub"), 0o755))
 			w := newWorld(t).start()
 			id := w.session(cwd)
-			seen := must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(t)
+			seen := must(w.Read(t.Context(), &protocol.PluginReadParams{Name: "guest", Cwd: cwd})).of(t)
 			w.approve(cwd)
 			if got := strings.TrimSpace(w.call(id, "say", `{}`)); got != "one" {
 				t.Fatalf("approved, it says %q, %+v", got, seen.Reach)
@@ -89,7 +89,7 @@ func toldUncovered(t *testing.T) {
 		`{"name":"d","description":"d","command":["sh","prog"]}]}}`)
 	check(t, os.Mkdir(filepath.Join(cwd, "lib"), 0o755), os.WriteFile(filepath.Join(cwd, "prog"), nil, 0o644))
 	w.session(cwd)
-	reach := must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(t).Reach
+	reach := must(w.Read(t.Context(), &protocol.PluginReadParams{Name: "guest", Cwd: cwd})).of(t).Reach
 	if !slices.ContainsFunc(reach.Files, func(f protocol.PluginFile) bool { return f.Path == filepath.Join(cwd, "prog") }) {
 		t.Errorf("files: %+v", reach.Files)
 	}

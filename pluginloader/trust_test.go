@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"lashd/pluginloader"
 	"lashd/rpc/protocol"
 )
@@ -30,7 +32,7 @@ func put(t *testing.T, cwd, name, content string) {
 // approve approves what is in the directory of a plugin now.
 func (w *world) approve(cwd string) protocol.PluginInfo {
 	w.t.Helper()
-	seen := must(w.Read(w.t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(w.t)
+	seen := must(w.Read(w.t.Context(), &protocol.PluginReadParams{Name: "guest", Cwd: cwd})).of(w.t)
 	return must(w.Trust(w.t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: seen.Digest})).of(w.t).Plugin
 }
 
@@ -46,6 +48,7 @@ func TestTrust(t *testing.T) {
 	t.Run("issue/4-6 a user's plugin needs no approval", usersNeedNone)
 	t.Run("outside/1 approval in a workspace applies to its subdirectories within the git repository", belowWorkspace)
 	t.Run("outside/2 plugin/read shows before approval that a plugin changes settings", configuresIsRead)
+	t.Run("part13/vscode plugin/read lists exactly the files that the digest covers, of the layout of a workspace", coveredFiles)
 }
 
 // A person who reads what a plugin reaches sees that it changes configuration.
@@ -57,9 +60,47 @@ func configuresIsRead(t *testing.T) {
 	}
 	for name, want := range map[string]bool{"quiet": false, "configures": true} {
 		must(w.Reload(t.Context(), &protocol.PluginReloadParams{Cwd: cwd})).of(t)
-		if got := must(w.Read(t.Context(), &protocol.PluginParams{Name: name, Cwd: cwd})).of(t).Reach; got.Configures != want {
+		if got := must(w.Read(t.Context(), &protocol.PluginReadParams{Name: name, Cwd: cwd})).of(t).Reach; got.Configures != want {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// Of a workspace with a layout of other agents, a review has the files of the layout and those that its commands name, and nothing else.
+func coveredFiles(t *testing.T) {
+	w, cwd := newWorld(t).start(), t.TempDir()
+	save(t, filepath.Join(cwd, ".mcp.json"), `{"mcpServers": {"docs": {"command": "sh", "args": ["tools/serve.sh"]}}}`)
+	save(t, filepath.Join(cwd, ".claude", "commands", "tidy.md"), "Tidy up.")
+	save(t, filepath.Join(cwd, "tools", "serve.sh"), "echo served")
+	for _, other := range []string{".env", ".git/config", "node_modules/a/index.js", "tools/other.sh", ".claude/history.md"} {
+		save(t, filepath.Join(cwd, other), "secret")
+	}
+	must(w.Reload(t.Context(), &protocol.PluginReloadParams{Cwd: cwd})).of(t)
+	read := func(files bool) *protocol.PluginReadResult {
+		return must(w.Read(t.Context(), &protocol.PluginReadParams{Name: "project", Cwd: cwd, Files: files})).of(t)
+	}
+	texts := func(files []protocol.PluginReviewFile) map[string]string {
+		all := map[string]string{}
+		for _, f := range files {
+			if filepath.Base(f.Path) != "sh" && f.Size < 100<<10 { // the shell itself is covered too
+				all[f.Path] = f.Text
+			}
+		}
+		return all
+	}
+	server, serve := `{"mcpServers": {"docs": {"command": "sh", "args": ["tools/serve.sh"]}}}`, filepath.Join(cwd, "tools", "serve.sh")
+	first := read(true)
+	if diff := cmp.Diff(map[string]string{".mcp.json": server, ".claude/commands/tidy.md": "Tidy up.", serve: "echo served"}, texts(first.Files)); diff != "" {
+		t.Error(diff)
+	}
+	if r := read(false); r.Files != nil || r.Digest != first.Digest || first.Before != nil {
+		t.Errorf("not asked for files: %+v; before approval: %+v", r.Files, first.Before)
+	}
+	must(w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "project", Cwd: cwd, Digest: first.Digest})).of(t)
+	save(t, filepath.Join(cwd, ".claude", "commands", "tidy.md"), "Delete all.")
+	again := read(true)
+	if before, now := texts(again.Before), texts(again.Files); before[".claude/commands/tidy.md"] != "Tidy up." || now[".claude/commands/tidy.md"] != "Delete all." || before[serve] != "" {
+		t.Errorf("before %+v, now %+v", before, now)
 	}
 }
 
@@ -100,7 +141,7 @@ func inertUntilTrusted(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 	info := w.status(cwd, "guest", protocol.PluginUntrusted)
-	seen := must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(t)
+	seen := must(w.Read(t.Context(), &protocol.PluginReadParams{Name: "guest", Cwd: cwd})).of(t)
 	if info.Found == "" || info.Digest != "" || len(seen.Reach.Executables) != 1 || len(seen.Contributes) != 6 {
 		t.Errorf("%+v, %+v", info, seen)
 	}
@@ -123,13 +164,13 @@ func approvedAsTold(t *testing.T) {
 	w, cwd := newWorld(t).start(), workspace(t)
 	w.status(cwd, "guest", protocol.PluginUntrusted)
 	put(t, cwd, "plugin.json", strings.Replace(guestOf("guest", "d"), `"d"`, `"something else"`, 1))
-	told := must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(t)
+	told := must(w.Read(t.Context(), &protocol.PluginReadParams{Name: "guest", Cwd: cwd})).of(t)
 	put(t, cwd, "plugin.json", guestOf("guest", "d"))
 	_, err := w.Trust(t.Context(), &protocol.PluginTrustParams{Name: "guest", Cwd: cwd, Digest: told.Digest})
 	if _, ok := errors.AsType[*pluginloader.ContentError](err); !ok {
 		t.Errorf("contents that no review showed are approved: %v", err)
 	}
-	if again := must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: cwd})).of(t); again.Digest == "" || again.Digest == told.Digest {
+	if again := must(w.Read(t.Context(), &protocol.PluginReadParams{Name: "guest", Cwd: cwd})).of(t); again.Digest == "" || again.Digest == told.Digest {
 		t.Errorf("told %q, then %q", told.Digest, again.Digest)
 	}
 	put(t, cwd, "plugin.json", "{")
@@ -197,7 +238,7 @@ func workspacesByPath(t *testing.T) {
 	}
 	for _, err := range []error{
 		must(w.List(t.Context(), &protocol.PluginListParams{Cwd: "."})).err,
-		must(w.Read(t.Context(), &protocol.PluginParams{Name: "guest", Cwd: "a/b"})).err,
+		must(w.Read(t.Context(), &protocol.PluginReadParams{Name: "guest", Cwd: "a/b"})).err,
 		must(w.Reload(t.Context(), &protocol.PluginReloadParams{Cwd: "."})).err,
 	} {
 		if !errors.Is(err, pluginloader.ErrCwd) {

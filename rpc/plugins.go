@@ -19,7 +19,7 @@ type Plugins interface {
 	// List returns the plugins of a workspace and the user's own.
 	List(context.Context, *protocol.PluginListParams) (*protocol.PluginListResult, error)
 	// Read returns one plugin with the content digest that Trust needs.
-	Read(context.Context, *protocol.PluginParams) (*protocol.PluginReadResult, error)
+	Read(context.Context, *protocol.PluginReadParams) (*protocol.PluginReadResult, error)
 	// Logs returns lines that a plugin has logged.
 	Logs(context.Context, *protocol.PluginLogsParams) (*protocol.PluginLogsResult, error)
 	// Reload reads the plugin directories again and switches sessions to new versions.
@@ -42,7 +42,7 @@ func (c *conn) pluginList(ctx context.Context, p *protocol.PluginListParams) (*p
 }
 
 // pluginRead checks the name and reads the plugin.
-func (c *conn) pluginRead(ctx context.Context, p *protocol.PluginParams) (*protocol.PluginReadResult, error) {
+func (c *conn) pluginRead(ctx context.Context, p *protocol.PluginReadParams) (*protocol.PluginReadResult, error) {
 	if err := param.CheckPlugin(p.Name, p.Cwd); err != nil {
 		return nil, err
 	}

@@ -64,19 +64,22 @@ func (s *Store) put(ctx context.Context, from Source) (Copy, error) {
 	return s.settle(ctx, staged, c)
 }
 
-// Examine reads a plugin like PutFrom, so the results belong to one consistent state, but
-// keeps no copy.
-func (s *Store) Examine(ctx context.Context, from Source) (p *manifest.Plugin, b manifest.Beyond, d protocol.Digest, err error) {
+// Examine passes a plugin to read, like the copy that PutFrom would make, so everything in it belongs to one consistent state. The copy
+// is removed when read returns.
+func (s *Store) Examine(ctx context.Context, from Source, read func(Copy) error) error {
 	staged, err := os.MkdirTemp(s.dir, unfinished)
 	if err != nil {
-		return nil, b, "", err
+		return err
 	}
 	defer func() { _ = Remove(staged) }() // if this fails, NewStore removes it
 	c, err := s.stage(ctx, from, staged)
-	if err != nil {
-		return nil, b, "", fmt.Errorf("read plugin %s: %w", from.Dir, err)
+	if err == nil {
+		err = read(c)
 	}
-	return c.Plugin, c.Beyond, c.Digest, nil
+	if err != nil {
+		return fmt.Errorf("read plugin %s: %w", from.Dir, err)
+	}
+	return nil
 }
 
 // settle opens the existing copy with the digest of the staged one, or publishes the staged one.

@@ -100,10 +100,11 @@ type PluginListResult struct {
 	UserDir    string       `json:"userDir,omitempty"` // where plugins of the user belong, such as the plugin mcp of lash mcp add; it may not exist
 }
 
-// PluginParams names a plugin.
-type PluginParams struct {
-	Name string `json:"name"`
-	Cwd  string `json:"cwd,omitempty"` // workspace of the plugin; absent: a plugin outside workspaces
+// PluginReadParams selects a plugin.
+type PluginReadParams struct {
+	Name  string `json:"name"`
+	Cwd   string `json:"cwd,omitempty"`   // workspace of the plugin; absent: a plugin outside workspaces
+	Files bool   `json:"files,omitempty"` // also return the files that trust covers
 }
 
 // PluginReach lists what a plugin uses outside its directory.
@@ -137,6 +138,18 @@ type PluginReadResult struct {
 	Contributes []PluginContribution `json:"contributes"`      // of the current files, or of the running version if these cannot be read
 	Reach       PluginReach          `json:"reach"`            // of the same version
 	Digest      Digest               `json:"digest,omitempty"` // of the reviewed files, for plugin/trust; absent: they are already running
+	Files       []PluginReviewFile   `json:"files,omitempty"`  // with files: true, all files that the digest covers
+	Before      []PluginReviewFile   `json:"before,omitempty"` // with files: true, those of the running version if it differs
+}
+
+// PluginReviewFile is a file that the digest of a plugin covers.
+type PluginReviewFile struct {
+	Path       string `json:"path"`             // relative to the directory of the plugin; absolute: a file or program outside it
+	Size       int64  `json:"size,omitempty"`   // in bytes
+	Digest     Digest `json:"digest,omitempty"` // of its bytes
+	Link       string `json:"link,omitempty"`   // where the symbolic link leads
+	Executable bool   `json:"executable,omitempty"`
+	Text       string `json:"text,omitempty"` // absent: it is empty, a binary file, a file over 256 KiB, or beyond 1 MiB of all texts
 }
 
 // PluginContribution is something that a plugin adds to sessions.

@@ -171,7 +171,7 @@ func TestClaudePlugins(t *testing.T) {
 		if got := p.tools(p.session(w.home)); !slices.Contains(got, "mcp__mine__time") {
 			t.Errorf("the session has the tools %q", got)
 		}
-		read := ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginParams{Name: "project", Cwd: w.work})
+		read := ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginReadParams{Name: "project", Cwd: w.work})
 		if got := fmt.Sprint(read.Reach.Files); !strings.Contains(got, "clock.py") {
 			t.Errorf("approval does not cover the program of the server: %s", got)
 		}
@@ -313,7 +313,7 @@ func TestClaudeLayouts(t *testing.T) {
 		if info.Status != protocol.PluginUntrusted || info.Dir != w.work {
 			t.Fatalf("the layout is %+v", info)
 		}
-		read := ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginParams{Name: "project", Cwd: w.work})
+		read := ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginReadParams{Name: "project", Cwd: w.work})
 		var what []string
 		for _, c := range read.Contributes {
 			what = append(what, c.Kind+" "+c.Name)

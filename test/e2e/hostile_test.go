@@ -120,7 +120,7 @@ func (h *hostile) look(p *peer) {
 	all := ask[protocol.PluginListResult](p, "plugin/list", protocol.PluginListParams{Cwd: h.dir})
 	for _, info := range all.Data {
 		if info.Scope == protocol.ScopeWorkspace {
-			ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginParams{Name: info.Name, Cwd: h.dir})
+			ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginReadParams{Name: info.Name, Cwd: h.dir})
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (c *pluginCampaign) cycle() {
 
 // change makes one change as a user. It fails once the daemon is dead.
 func (c *pluginCampaign) change(p *peer) error {
-	name := protocol.PluginParams{Name: "p", Cwd: c.work}
+	name := protocol.PluginReadParams{Name: "p", Cwd: c.work}
 	switch rand.IntN(6) {
 	case 0:
 		c.edit()
@@ -156,7 +156,7 @@ func (c *pluginCampaign) change(p *peer) error {
 }
 
 // approve approves the contents of the directory.
-func (c *pluginCampaign) approve(p *peer, name protocol.PluginParams) error {
+func (c *pluginCampaign) approve(p *peer, name protocol.PluginReadParams) error {
 	if _, err := try[protocol.PluginReloadResult](p, "plugin/reload", protocol.PluginReloadParams{Cwd: c.work}); err != nil {
 		return err
 	}

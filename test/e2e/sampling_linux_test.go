@@ -240,7 +240,7 @@ func TestSamplingIsNotOffered(t *testing.T) {
 		w.serve()
 		p := w.dial("")
 		id := p.session(w.home)
-		read := ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginParams{Name: "project", Cwd: w.work})
+		read := ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginReadParams{Name: "project", Cwd: w.work})
 		w.lash("plugin", "trust", "project", "--digest", string(read.Digest))
 		p.provides(id, summaryTool)
 		refused(t, result(t, p.wait(w.sampling(p, id, "")), summaryTool))

@@ -123,7 +123,7 @@ func (s *sandboxing) saves(more string, status protocol.PluginStatus) {
 // approves approves the contents of the plugin's directory.
 func (s *sandboxing) approves() {
 	s.t.Helper()
-	digest := ask[protocol.PluginReadResult](s.p, "plugin/read", protocol.PluginParams{Name: "making", Cwd: s.work}).Digest
+	digest := ask[protocol.PluginReadResult](s.p, "plugin/read", protocol.PluginReadParams{Name: "making", Cwd: s.work}).Digest
 	ask[protocol.PluginResult](s.p, "plugin/trust", protocol.PluginTrustParams{Name: "making", Cwd: s.work, Digest: digest})
 	s.becomes("the plugin is approved", func(i protocol.PluginInfo) bool { return i.Status == protocol.PluginLoaded && i.Digest == digest })
 }

@@ -55,7 +55,7 @@ func (c pluginTrustCommand) Run(ctx context.Context, e *daemon.Environment) erro
 // approved digest. Any answer but y is a no.
 func (c pluginTrustCommand) approve(ctx context.Context, e *daemon.Environment, cwd string) (protocol.Digest, error) {
 	var r protocol.PluginReadResult
-	err := e.AskDoing(ctx, "step 1 of 2, reading the files of the plugin", "Ctrl-C cancels it; nothing is approved", "plugin/read", protocol.PluginParams{Name: c.Name, Cwd: cwd}, &r)
+	err := e.AskDoing(ctx, "step 1 of 2, reading the files of the plugin", "Ctrl-C cancels it; nothing is approved", "plugin/read", protocol.PluginReadParams{Name: c.Name, Cwd: cwd}, &r)
 	if err != nil {
 		return "", err
 	}
@@ -175,7 +175,7 @@ func (c pluginShowCommand) Run(ctx context.Context, e *daemon.Environment) error
 		return err
 	}
 	var r protocol.PluginReadResult
-	if err := e.Ask(ctx, "plugin/read", protocol.PluginParams{Name: c.Name, Cwd: cwd}, &r); err != nil {
+	if err := e.Ask(ctx, "plugin/read", protocol.PluginReadParams{Name: c.Name, Cwd: cwd}, &r); err != nil {
 		return err
 	}
 	if c.JSON {

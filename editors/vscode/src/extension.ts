@@ -19,6 +19,7 @@ import type { Session } from "./protocol";
 import { Sessions } from "./sessions";
 import { Throttle } from "./throttle";
 import { themeSettings, tokenTheme } from "./views/colorTheme";
+import { Choices } from "./views/choices";
 import { writeCommitMessage } from "./views/commitMessage";
 import { ConfigFile } from "./views/configFile";
 import { findSession } from "./views/findSession";
@@ -75,6 +76,7 @@ function begin(context: vscode.ExtensionContext): void {
   const daemon = new Daemon({ program: () => program(context, bundled, inDemo()), version, log });
   const sessions = new Sessions(daemon, log);
   const texts = new Texts();
+  const choices = new Choices(texts);
   const themes = new vscode.EventEmitter<void>();
   const highlighter = new Highlighter((grammar) => loadGrammar(context.extensionPath, grammar), tokenTheme());
   const chats: Chats = new Chats({
@@ -92,7 +94,7 @@ function begin(context: vscode.ExtensionContext): void {
   const setup = new Setup({
     daemon, connect: () => new Daemon({ program: () => program(context, bundled, false), version, log }), chats, inDemo, openConfig: () => config.open(),
   });
-  const sidebar = new Sidebar(daemon, sessions, log, context.globalState, texts);
+  const sidebar = new Sidebar(daemon, sessions, log, texts, choices);
 
   const redraw = new Throttle(() => {
     const open = questions.decisions.length;
@@ -143,7 +145,7 @@ function begin(context: vscode.ExtensionContext): void {
     vscode.window.onDidChangeActiveColorTheme(recolor),
     vscode.workspace.onDidChangeConfiguration((e) => themeSettings.some((name) => e.affectsConfiguration(name)) && recolor()),
     watchTerminals(), watchEditors(),
-    log, view, status, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
+    log, view, status, choices, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
     vscode.window.registerWebviewViewProvider(viewId, chats.side),
     notifyFinished(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id)),
@@ -152,8 +154,10 @@ function begin(context: vscode.ExtensionContext): void {
       openConfig: () => config.open(),
       commitMessage: (of: { rootUri?: vscode.Uri } | undefined) => writeCommitMessage(daemon, of),
       editSelection: () => editSelection(daemon, texts),
+      trustReviewed: (uri?: vscode.Uri) => choices.respond(uri, true),
+      showChoice: () => choices.reveal(),
       findSession: () => findSession(daemon, sessions),
-      mcpServers: () => showServers(daemon, texts, chats.active?.followed.view?.session.cwd ?? realFolders()[0]),
+      mcpServers: () => showServers(daemon, texts, (plugin, cwd) => sidebar.review(plugin, cwd), chats.active?.followed.view?.session.cwd ?? realFolders()[0]),
     }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
     vscode.workspace.onDidChangeWorkspaceFolders(show),

@@ -1931,13 +1931,6 @@ export interface PluginNode {
 /** PluginOptions maps plugin ids to settings that only that plugin understands. */
 export type PluginOptions = Record<string, unknown>;
 
-/** PluginParams names a plugin. */
-export interface PluginParams {
-  name: string;
-  /** workspace of the plugin; absent: a plugin outside workspaces */
-  cwd?: string;
-}
-
 /** PluginProblem is a mistake in a file of a plugin, or another problem with it. */
 export interface PluginProblem {
   /** relative to the plugin's directory */
@@ -1979,6 +1972,15 @@ export interface PluginReach {
   configures?: boolean;
 }
 
+/** PluginReadParams selects a plugin. */
+export interface PluginReadParams {
+  name: string;
+  /** workspace of the plugin; absent: a plugin outside workspaces */
+  cwd?: string;
+  /** also return the files that trust covers */
+  files?: boolean;
+}
+
 /** PluginReadResult describes a plugin for review before you trust it. */
 export interface PluginReadResult {
   plugin: PluginInfo;
@@ -1988,6 +1990,10 @@ export interface PluginReadResult {
   reach: PluginReach;
   /** of the reviewed files, for plugin/trust; absent: they are already running */
   digest?: Digest;
+  /** with files: true, all files that the digest covers */
+  files?: PluginReviewFile[];
+  /** with files: true, those of the running version if it differs */
+  before?: PluginReviewFile[];
 }
 
 /** PluginReloadParams selects the plugin directories to scan. */
@@ -2016,6 +2022,21 @@ export interface PluginReloadResult {
 export interface PluginResult {
   duplicate?: boolean;
   plugin: PluginInfo;
+}
+
+/** PluginReviewFile is a file that the digest of a plugin covers. */
+export interface PluginReviewFile {
+  /** relative to the directory of the plugin; absolute: a file or program outside it */
+  path: string;
+  /** in bytes */
+  size?: number;
+  /** of its bytes */
+  digest?: Digest;
+  /** where the symbolic link leads */
+  link?: string;
+  executable?: boolean;
+  /** absent: it is empty, a binary file, a file over 256 KiB, or beyond 1 MiB of all texts */
+  text?: string;
 }
 
 /** PluginRoot is a directory in which lashd looks for plugins. */
@@ -4291,7 +4312,7 @@ export interface Methods {
   /** Reads the newest log lines of a plugin. */
   "plugin/logs": { params: PluginLogsParams; result: PluginLogsResult };
   /** Returns everything you need to review a plugin before you trust it. */
-  "plugin/read": { params: PluginParams; result: PluginReadResult };
+  "plugin/read": { params: PluginReadParams; result: PluginReadResult };
   /** Scans plugin directories now and loads changes. With `dryRun: true`, only reports them. */
   "plugin/reload": { params: PluginReloadParams; result: PluginReloadResult };
   /** Enables or disables a plugin. */

@@ -6,6 +6,7 @@ import { realFolders } from "./openFolders";
 import type { Task } from "./protocol";
 import type { Sessions } from "./sessions";
 import { SessionTools } from "./sessionTools";
+import type { Choices } from "./views/choices";
 import { Plugins } from "./views/plugins";
 import { Problems } from "./views/problems";
 import { SnapshotCommands } from "./views/snapshotCommands";
@@ -27,10 +28,10 @@ export class Sidebar {
   private readonly restore: SnapshotCommands;
   private readonly closing: vscode.Disposable[];
 
-  constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, log: vscode.LogOutputChannel, approved: vscode.Memento, texts: Texts) {
+  constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, log: vscode.LogOutputChannel, texts: Texts, choices: Choices) {
     this.tools = new SessionTools(daemon, log);
     this.tasks = new Tasks(daemon, log);
-    this.plugins = new Plugins(daemon, this.tools, approved, log, texts);
+    this.plugins = new Plugins(daemon, this.tools, texts, choices);
     this.snapshots = new Snapshots(daemon, log);
     this.restore = new SnapshotCommands(daemon, sessions, this.snapshots, texts);
     const problems = new Problems();
@@ -42,9 +43,9 @@ export class Sidebar {
     this.tools.onChange(() => problems.show(this.tools.plugins));
     // The daemon watches the plugins of a workspace after it has found the first one. When a directory tree appears, VS Code reports only
     // its top directory.
-    const plugins = vscode.workspace.createFileSystemWatcher("**/.agents{,/**}", false, true, true);
-    plugins.onDidCreate(() => setTimeout(() => void this.tools.load(), settleMs));
-    this.closing = [view, tasks, snapshots, problems, plugins];
+    const watchers = ["**/.agents{,/**}", "**/.claude{,/**}", "**/.mcp.json"].map((glob) => vscode.workspace.createFileSystemWatcher(glob, false, true, true));
+    watchers.forEach((watcher) => watcher.onDidCreate(() => setTimeout(() => void this.tools.load(), settleMs)));
+    this.closing = [view, tasks, snapshots, problems, ...watchers];
   }
 
   /** setActiveChat shows the session of the active chat, or the plugins of the first folder if no chat is open. */
@@ -70,6 +71,12 @@ export class Sidebar {
       taskOutput: (task: Task) => showTask(daemon, task),
       cancelTask: ({ sessionId, taskId }: Task) => daemon.change("task/cancel", { sessionId, taskId }),
     };
+  }
+
+  /** review lets the user review and trust a plugin of a folder. */
+  async review(plugin: string, cwd: string): Promise<void> {
+    await this.tools.load();
+    await this.plugins.review(plugin, cwd);
   }
 
   dispose(): void {

@@ -3,15 +3,27 @@ import type { PluginServer } from "../protocol";
 /** ServerAction is a button of an MCP server. */
 export type ServerAction = "log" | "restart" | "signIn" | "signOut" | "configure" | "remove";
 
-/** actionsOf returns what a user can do with a server. file is the file that declares it, if it is known. */
-export function actionsOf({ login }: PluginServer, file?: { removable: boolean }): ServerAction[] {
-  const account: ServerAction[] = login === "needed" ? ["signIn"] : login === "loggedIn" ? ["signOut"] : [];
-  return [...account, "log", "restart", ...(file ? (["configure"] as const) : []), ...(file?.removable ? (["remove"] as const) : [])];
+/** The states in which a server does not work. */
+const broken = new Set(["failed", "quarantined", "unreachable"]);
+
+/** isBroken reports whether a server does not work, so that a user wants to know why. */
+export function isBroken({ state }: PluginServer): boolean {
+  return broken.has(state);
 }
+
+/** actionsOf returns what a user can do with a server, the most useful first. file is the file that declares it, if it is known. */
+export function actionsOf(server: PluginServer, file?: { removable: boolean }): ServerAction[] {
+  const account: ServerAction[] = server.login === "needed" ? ["signIn"] : server.login === "loggedIn" ? ["signOut"] : [];
+  const run: ServerAction[] = isBroken(server) ? ["restart", "log"] : ["log", "restart"];
+  return [...account, ...run, ...(file ? (["configure"] as const) : []), ...(file?.removable ? (["remove"] as const) : [])];
+}
+
+const states: Record<string, string> = { idle: "not started yet", quarantined: "failed to start", unreachable: "cannot be reached", resumed: "starts with its next call" };
 
 /** stateText says in words how a server is. */
 export function stateText({ state, login }: PluginServer): string {
-  return login === "needed" ? "needs you to sign in" : login === "loggedIn" ? `${state}, signed in` : state;
+  const text = states[state] ?? state;
+  return login === "needed" ? "needs you to sign in" : login === "loggedIn" ? `${text}, signed in` : text;
 }
 
 /** ServersFile is an .mcp.json. */

@@ -8,6 +8,20 @@ export function serverFile(dir: string | undefined, server: string): { file: str
   return file === undefined ? undefined : { file, removable: file.endsWith(".mcp.json") && serversIn(readFileSync(file, "utf8")).includes(server) };
 }
 
+/** layoutTitle names the files that a folder has for agents, with the servers of its .mcp.json. */
+export function layoutTitle(dir: string): string {
+  const servers = folderServers(dir);
+  const parts: Record<string, string[]> = { ".mcp.json": [""], ".claude": ["skills", "commands", "agents", "settings.json", "settings.local.json"], ".agents": ["skills", "commands", "agents"] };
+  const names = Object.keys(parts).filter((name) => parts[name]?.some((part) => existsSync(join(dir, name, part))));
+  return names.map((name) => (name === ".mcp.json" && servers.length > 0 ? `${name} (${servers.join(", ")})` : name)).join(", ") || "Files for agents";
+}
+
+/** folderServers returns the names of the servers in the .mcp.json of a folder. */
+export function folderServers(dir: string): string[] {
+  const file = join(dir, ".mcp.json");
+  return existsSync(file) ? serversIn(readFileSync(file, "utf8")) : [];
+}
+
 /** userFile returns the file of the user's own servers in the directory of their plugins, which is the plugin mcp of lash mcp add. */
 export function userFile(plugins: string): string {
   return join(plugins, "mcp", ".mcp.json");

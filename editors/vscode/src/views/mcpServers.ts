@@ -1,15 +1,19 @@
 import { join } from "node:path";
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "../daemon/daemon";
-import { actionsOf, nameProblem, stateText, type ServerAction } from "../model/mcpServers";
+import { actionsOf, isBroken, nameProblem, stateText, type ServerAction } from "../model/mcpServers";
+import { isLayout, statusText } from "../model/pluginStatus";
 import { counted } from "../model/sessions";
 import type { PluginInfo, PluginServer } from "../protocol";
-import { addToFile, removeFromFile, serverFile, userFile } from "./mcpFiles";
+import { addToFile, folderServers, removeFromFile, serverFile, userFile } from "./mcpFiles";
 import { signIn } from "./mcpSignIn";
 import { showTexts, type Texts } from "./textDocuments";
 import { shownWhole } from "../toasts";
 
-type Item = vscode.QuickPickItem & { plugin?: string; server?: string; file?: string; add?: boolean };
+type Item = vscode.QuickPickItem & { plugin?: string; server?: string; file?: string; error?: string; add?: boolean; review?: boolean };
+
+/** Review lets the user review and trust a plugin of a folder. */
+export type Review = (plugin: string, cwd: string) => Promise<void>;
 
 /** Levels says where servers can be added: for all sessions of the user, or in a folder. */
 interface Levels {
@@ -33,7 +37,7 @@ const buttons: Record<ServerAction, ActionButton> = {
 };
 
 /** showServers lists the MCP servers of the plugins in a directory, with their states. Buttons act on a server; the last entry adds one. */
-export async function showServers(daemon: Daemon, texts: Texts, cwd: string | undefined): Promise<void> {
+export async function showServers(daemon: Daemon, texts: Texts, review: Review, cwd: string | undefined): Promise<void> {
   const place = cwd === undefined ? {} : { cwd };
   const pick = Object.assign(vscode.window.createQuickPick<Item>(), { title: "MCP servers", matchOnDescription: true });
   let levels: Levels = { cwd };
@@ -43,15 +47,15 @@ export async function showServers(daemon: Daemon, texts: Texts, cwd: string | un
     pick.items = [...data.flatMap(itemsOf), { label: "$(add) Add a server\u2026", add: true }];
     pick.placeholder = pick.items.some(({ server }) => server) ? "Choose a server to see its log" : "There are no MCP servers yet.";
   };
-  const act = async ({ plugin = "", server = "", file = "" }: Item, action: ServerAction) => {
+  const act = async ({ plugin = "", server = "", file = "", error = "" }: Item, action: ServerAction) => {
     if (action !== "restart" && action !== "signOut") {
       pick.hide();
     }
     switch (action) {
       case "log":
-        return showLog(daemon, texts, place, plugin);
+        return showLog(daemon, texts, place, plugin, error);
       case "remove":
-        return (await removeServer(levels, server, file)) ? showServers(daemon, texts, cwd) : undefined;
+        return (await removeServer(levels, server, file)) ? showServers(daemon, texts, review, cwd) : undefined;
       case "configure":
         return void (await vscode.window.showTextDocument(vscode.Uri.file(file)));
       case "signIn":
@@ -71,7 +75,10 @@ export async function showServers(daemon: Daemon, texts: Texts, cwd: string | un
       return run(act(item, "log"));
     }
     pick.hide();
-    return item?.add ? run(addServer(levels).then((added) => (added ? showServers(daemon, texts, cwd) : undefined))) : undefined;
+    if (item?.review) {
+      return run(review(item.plugin ?? "", cwd ?? ""));
+    }
+    return item?.add ? run(addServer(daemon, review, levels).then((added) => (added ? showServers(daemon, texts, review, cwd) : undefined))) : undefined;
   });
   const changes = daemon.onServerEvent((news) => news.type === "plugin/changed" && run(load()));
   pick.onDidTriggerItemButton(({ item, button }) => run(act(item, (button as ActionButton).action)));
@@ -80,16 +87,26 @@ export async function showServers(daemon: Daemon, texts: Texts, cwd: string | un
   await load();
 }
 
-function itemsOf({ name, dir, servers = [] }: PluginInfo): Item[] {
-  return servers.map((server) => {
+function itemsOf(plugin: PluginInfo): Item[] {
+  const { name, dir, servers = [] } = plugin;
+  const known = servers.map((server) => {
     const file = serverFile(dir, server.name);
-    return { ...describe(server), plugin: name, server: server.name, file: file?.file, buttons: actionsOf(server, file).map((action) => buttons[action]) };
+    return { ...describe(server), plugin: name, server: server.name, file: file?.file, error: isBroken(server) ? server.error : "", buttons: actionsOf(server, file).map((action) => buttons[action]) };
   });
+  return [...known, ...unapproved(plugin).filter(({ label }) => !known.some(({ server }) => label.endsWith(` ${server}`)))];
 }
 
-async function showLog(daemon: Daemon, texts: Texts, place: { cwd?: string }, name: string) {
+/** unapproved returns the servers of a folder's .mcp.json that wait for approval. */
+function unapproved({ name, dir = "", status, ...plugin }: PluginInfo): Item[] {
+  const waits = isLayout({ ...plugin, name, status }) && (status === "untrusted" || status === "modified");
+  return waits ? folderServers(dir).map((server) => ({ label: `$(shield) ${server}`, description: statusText(status), detail: "Choose it to review and approve the .mcp.json of this folder.", plugin: name, review: true })) : [];
+}
+
+/** showLog shows the log of a plugin, below the error of a server that does not work. */
+async function showLog(daemon: Daemon, texts: Texts, place: { cwd?: string }, name: string, error: string) {
   const { data } = await daemon.call("plugin/logs", { ...place, name, limit: 1000 });
-  await showTexts(texts, `${name}.log`, data.map(({ atMs, level, text }) => `${new Date(atMs).toISOString()} ${level} ${text}`).join("\n") || "The log is empty.");
+  const lines = data.map(({ atMs, level, text }) => `${new Date(atMs).toISOString()} ${level} ${text}`).join("\n") || "The log is empty.";
+  await showTexts(texts, `${name}.log`, error === "" ? lines : `${error}\n\nLog:\n${lines}`);
 }
 
 /** restartPlugin ends the programs of a plugin and starts them again. */
@@ -99,7 +116,7 @@ async function restartPlugin(daemon: Daemon, place: { cwd?: string }, name: stri
 }
 
 /** addServer asks for a server and for whom, and adds it to a file. It reports whether to show the servers again. */
-async function addServer({ user, cwd }: Levels): Promise<boolean> {
+async function addServer(daemon: Daemon, review: Review, { user, cwd }: Levels): Promise<boolean> {
   const title = "Add an MCP server";
   const name = await vscode.window.showInputBox({ title: `${title}: name`, prompt: "Its tools are mcp__NAME__TOOL.", placeHolder: "docs", validateInput: nameProblem, ignoreFocusOut: true });
   const line = name && (await vscode.window.showInputBox({
@@ -107,30 +124,21 @@ async function addServer({ user, cwd }: Levels): Promise<boolean> {
   }));
   const choices: (vscode.QuickPickItem & { folder?: string })[] = [
     ...(user === undefined ? [] : [{ label: "$(account) All of your sessions", detail: `Stored in ${user}, as lash mcp add does.` }]),
-    ...(cwd === undefined ? [] : [{ label: "$(root-folder) This folder", detail: "Stored in .mcp.json, which others of the project can use. lashd starts it after you have approved the file.", folder: cwd }]),
+    ...(cwd === undefined ? [] : [{ label: "$(root-folder) This folder", detail: "Stored in .mcp.json, which others of the project can use. lashd shows you the file, and starts the server after you have approved it.", folder: cwd }]),
   ];
   const where = line?.trim() ? await vscode.window.showQuickPick(choices, { title: `${title}: which sessions can use ${name}?`, ignoreFocusOut: true }) : undefined;
   if (!name || !line || !where) {
     return false;
   }
   if (where.folder !== undefined) {
-    await addToFolder(where.folder, name, line);
+    addToFile(join(where.folder, ".mcp.json"), name, line);
+    await daemon.change("plugin/reload", { cwd: where.folder });
+    await review("project", where.folder);
     return false;
   }
   addToFile(user ?? "", name, line, cwd);
   void vscode.window.showInformationMessage(...shownWhole(`lashd: Added ${name}. Your sessions can use it from their next turn on.`));
   return true;
-}
-
-/** addToFolder adds a server to the .mcp.json of a folder, and shows the file. */
-async function addToFolder(cwd: string, name: string, line: string) {
-  const file = join(cwd, ".mcp.json");
-  addToFile(file, name, line);
-  await vscode.window.showTextDocument(vscode.Uri.file(file));
-  const show = "Show Plugins";
-  if ((await vscode.window.showInformationMessage(`lashd: ${name} is in .mcp.json. lashd starts it after you have approved the file in Plugins and Tools.`, show)) === show) {
-    await vscode.commands.executeCommand("lashd.tools.focus");
-  }
 }
 
 /** removeServer removes a server from its file if the user confirms it, and reports whether that happened. */

@@ -1,20 +1,17 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join, relative } from "node:path";
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
-import type { PluginInfo, PluginReadResult } from "../protocol";
-import { counted } from "../model/sessions";
+import { beforeText, reviewText } from "../model/pluginReview";
+import { statusText } from "../model/pluginStatus";
+import type { PluginInfo, PluginProblem } from "../protocol";
 import type { SessionTools } from "../sessionTools";
+import type { Choices } from "./choices";
 import type { ToolNode } from "./toolTree";
 import { showTexts, type Texts } from "./textDocuments";
 import { shownWhole } from "../toasts";
 
-/** The largest file that a review shows, in bytes. The digest of the plugin covers larger files as well. */
-const maxShownBytes = 256 * 1024;
-
 /** Plugins implements the commands on plugins. */
 export class Plugins {
-  constructor(private readonly daemon: Daemon, private readonly tools: SessionTools, private readonly trusted: vscode.Memento, private readonly log: vscode.LogOutputChannel, private readonly texts: Texts) {}
+  constructor(private readonly daemon: Daemon, private readonly tools: SessionTools, private readonly texts: Texts, private readonly choices: Choices) {}
 
   async setEnabled(node: ToolNode, enabled: boolean): Promise<void> {
     await this.daemon.change("plugin/setEnabled", { ...this.pluginOf(node), enabled });
@@ -24,9 +21,13 @@ export class Plugins {
   async reload(): Promise<void> {
     const { data, problems } = await this.daemon.change("plugin/reload", this.workspace());
     const changed = data.filter((change) => change.change !== "unchanged").map((change) => `${change.name} ${change.change}`);
-    const ill = problems?.length ? `; ${counted(problems.length, "problem")}` : "";
-    void vscode.window.showInformationMessage(...shownWhole(`lashd: ${changed.join(", ") || "No plugin changed"}${ill}.`));
     await this.tools.load();
+    const text = [`${changed.join(", ") || "No plugin changed"}.`, ...(problems ?? []).map(ailingText)].join(" ");
+    const show = "Show Plugins";
+    const answer = problems?.length ? await vscode.window.showWarningMessage(`lashd: ${text}`, show) : await vscode.window.showInformationMessage(...shownWhole(`lashd: ${text}`));
+    if (answer === show) {
+      await vscode.commands.executeCommand("lashd.tools.focus");
+    }
   }
 
   async logs(node: ToolNode): Promise<void> {
@@ -41,35 +42,23 @@ export class Plugins {
     await this.tools.load();
   }
 
-  /** trust shows the files of a plugin beside those that were trusted before, and asks for trust. */
-  async trust(node: ToolNode): Promise<void> {
+  /** trust lets the user review the plugin of an entry. */
+  trust(node: ToolNode): Promise<void> {
     const { name, cwd = "" } = this.pluginOf(node);
-    const key = `lashd.approved ${cwd} ${name}`;
-    const { digest, text } = await this.readStable(name, cwd);
-    await showTexts(this.texts, `${name} (to review)`, text, this.trusted.get<string>(key));
-    const question = `Trust the plugin ${name} with exactly these files? Its programs run with your permissions.`;
-    if (await vscode.window.showWarningMessage(question, { detail: `sha256 ${digest}` }, "Trust")) {
-      await this.daemon.change("plugin/trust", { name, cwd, digest });
-      await this.trusted.update(key, text);
-      await this.tools.load();
-    }
+    return this.review(name, cwd);
   }
 
-  /** readStable reads a plugin and its files. If they change during the read, it reads them again, up to five times. */
-  private async readStable(name: string, cwd: string): Promise<{ digest: string; text: string }> {
-    for (let i = 0; i < 5; i++) {
-      const before = await this.daemon.call("plugin/read", { name, cwd });
-      const text = `${describePlugin(before)}\n${await fileContents(before.plugin)}`;
-      const after = await this.daemon.call("plugin/read", { name, cwd });
-      if (after.digest === undefined) {
-        throw new Error(`there is nothing to review: the plugin ${name} is already trusted and loaded`);
-      }
-      if (before.digest === after.digest) {
-        return { digest: after.digest, text };
-      }
-      this.log.info(`plugin ${name} changed during the review; reading it again`);
+  /** review shows exactly the files that trust in a plugin covers, beside those that are trusted now, and stores the trust if the user gives it. */
+  async review(name: string, cwd: string): Promise<void> {
+    const read = await this.daemon.call("plugin/read", { name, cwd, files: true });
+    if (read.digest === undefined) {
+      throw new Error(`there is nothing to review in ${name}: ${read.plugin.problems?.map(problemText).join(" ") || "its files cannot be read, or are trusted and loaded"}`);
     }
-    throw new Error(`the files of the plugin ${name} kept changing during the review; try again`);
+    const before = beforeText(read);
+    if (await this.choices.ask({ kind: "lashd-trust", title: `Trust ${name}?`, name: `${name} (to review)`, text: reviewText(read, read.files ?? []), ...(before !== undefined && { before }) })) {
+      await this.daemon.change("plugin/trust", { name, cwd, digest: read.digest });
+      await this.tools.load();
+    }
   }
 
   private workspace() {
@@ -85,35 +74,10 @@ export class Plugins {
   }
 }
 
-function describePlugin({ plugin, contributes, reach }: PluginReadResult): string {
-  const what = contributes.map(({ kind, name, detail }) => `  ${kind} ${name}${detail ? `: ${detail}` : ""}`);
-  const commands = (reach.commands ?? []).map((argv) => `  ${JSON.stringify(argv)}`);
-  const programs = (reach.executables ?? []).map((program) => `  ${program.name}: ${program.path} sha256 ${program.digest}`);
-  const part = (title: string, lines: string[] | undefined) => (lines?.length ? [`${title}:`, ...lines] : []);
-  return [
-    plugin.name, // not plugin.version: that is the version of the loaded plugin
-    ...part("Adds", what),
-    ...part("Runs", commands),
-    ...part("Programs", programs),
-    ...part("Files in its commands", reach.files?.map((file) => `  ${file.path} ${file.digest ? `sha256 ${file.digest}` : "(does not exist yet)"}`)),
-    ...part("Not covered by trust", reach.uncovered?.map((text) => `  ${text}`)),
-    ...part("Addresses", reach.addresses?.map((a) => `  ${a}`)),
-    ...part("Environment", reach.environment?.map((e) => `  ${e}`)),
-    ...part("Capabilities", reach.capabilities?.map((c) => `  ${c}`)),
-    ...part("Configuration", reach.configures ? ["  can change the configuration of sessions; it can make approval only stricter"] : undefined),
-  ].join("\n");
+function problemText({ file, line, message }: PluginProblem): string {
+  return `${file ? `${file}${line ? `:${line}` : ""}: ` : ""}${message}.`;
 }
 
-async function fileContents({ dir }: PluginInfo): Promise<string> {
-  if (!dir) {
-    return "";
-  }
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const parts = await Promise.all(paths.sort().map(async (path) => `\n==== ${relative(dir, path)}\n${textOf(await readFile(path))}`));
-  return parts.join("\n");
-}
-
-function textOf(bytes: Buffer): string {
-  return bytes.length > maxShownBytes || bytes.includes(0) ? `(${bytes.length} bytes, not shown)` : bytes.toString("utf8");
+function ailingText({ name, status, problems = [] }: PluginInfo): string {
+  return problems.length > 0 ? `${name}: ${problems.map(problemText).join(" ")}` : `${name} is ${statusText(status)}.`;
 }

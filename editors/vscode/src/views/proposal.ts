@@ -28,7 +28,7 @@ export const proposalCommands: Commands = {
 export async function confirmEdit(texts: Texts, { path, before, after, signal }: ProposedEdit): Promise<boolean> {
   const title = `${path} (proposed)`;
   const proposed = texts.add(path, after, editScheme);
-  await vscode.commands.executeCommand("vscode.diff", texts.add(path, before, editScheme), proposed, title);
+  await vscode.commands.executeCommand("vscode.diff", texts.add(path, before, editScheme), proposed, title, { preview: false }); // another file does not take its editor
   const apply = await answerTo(proposed, title, path, signal);
   await vscode.window.tabGroups.close(vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => tab.label === title));
   if (signal.aborted) {

@@ -14,7 +14,7 @@ export class Texts implements vscode.TextDocumentContentProvider {
   private next = 1;
 
   register(): vscode.Disposable {
-    return vscode.Disposable.from(...[scheme, editScheme].map((of) => vscode.workspace.registerTextDocumentContentProvider(of, this)));
+    return vscode.Disposable.from(...[scheme, editScheme, "lashd-trust"].map((of) => vscode.workspace.registerTextDocumentContentProvider(of, this)));
   }
 
   /** add stores a text and returns its URI. Editors take the language from the name. */

@@ -1,6 +1,8 @@
 import * as vscode from "vscode";
 import type { PluginInfo, PluginStatus, ToolRecord } from "../protocol";
+import { isLayout, statusText } from "../model/pluginStatus";
 import { sourcesOf, sourceTitle, type SessionTools } from "../sessionTools";
+import { layoutTitle } from "./mcpFiles";
 
 /** ToolNode is a plugin, or one of its tools. */
 export type ToolNode = { source: string; plugin?: PluginInfo } | { tool: ToolRecord };
@@ -62,10 +64,10 @@ export class ToolTree implements vscode.TreeDataProvider<ToolNode> {
   private sourceItem(source: string, plugin: PluginInfo | undefined) {
     const tools = this.toolsOf(source);
     const state = vscode.TreeItemCollapsibleState;
-    const item = new vscode.TreeItem(sourceTitle(source, plugin), tools.length > 0 ? state.Collapsed : state.None);
+    const item = new vscode.TreeItem(titleOf(source, plugin), tools.length > 0 ? state.Collapsed : state.None);
     const members = tools.filter((tool) => tool.member);
     const tokens = members.reduce((sum, tool) => sum + tool.estimatedTokens, 0);
-    const status = plugin && plugin.status !== "loaded" ? [plugin.status] : [];
+    const status = plugin && plugin.status !== "loaded" ? [statusText(plugin.status)] : [];
     const some = tools.length > 0 ? [`${members.length} of ${tools.length}, ${tokens} tokens`] : [];
     item.id = source;
     item.description = [...status, ...some].join(" \u00b7 ");
@@ -77,6 +79,10 @@ export class ToolTree implements vscode.TreeDataProvider<ToolNode> {
     }
     return item;
   }
+}
+
+function titleOf(source: string, plugin: PluginInfo | undefined): string {
+  return plugin?.dir !== undefined && isLayout(plugin) ? layoutTitle(plugin.dir) : sourceTitle(source, plugin);
 }
 
 function toolTip(tool: ToolRecord): vscode.MarkdownString {
@@ -91,7 +97,7 @@ function pluginTip(plugin: PluginInfo | undefined, source: string): vscode.Markd
   const lines = [
     `${plugin?.name ?? source} ${plugin?.version ?? ""}`,
     plugin?.description,
-    plugin && `${plugin.scope}, ${plugin.status}${plugin.dir ? `, in ${plugin.dir}` : ""}`,
+    plugin && `${plugin.scope}, ${statusText(plugin.status)}${plugin.dir ? `, in ${plugin.dir}` : ""}`,
     ...(plugin?.problems ?? []).map((problem) => `${problem.file ?? ""}${problem.line ? `:${problem.line}` : ""} ${problem.message}`),
   ];
   text.appendText(lines.filter(Boolean).join("\n\n"));

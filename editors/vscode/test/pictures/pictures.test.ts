@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { patienceMs } from "../ui/browser";
 import { chooseTheme } from "../ui/themes";
+import { titleButton } from "../ui/diffEditor";
 import { Workbench } from "../ui/workbench";
 
 const images = resolve("../../docs/images");
@@ -152,15 +153,15 @@ describe("pictures", function () {
     await code.newSession();
     await code.page.locator('.pane-header[aria-label="Plugins and Tools Section"]').click();
     await code.page.locator('.pane-header[aria-label="Sessions Section"]').click();
-    const toast = code.page.locator(".notification-toast", { hasText: "Trust the plugin" });
+    const trust = titleButton(code.page, "Trust These Files");
     for (const advice of ["Use whole words in names.", "Use whole words in names. Comment the why."]) {
       code.write("work/.agents/plugins/house-style/plugin.json", plugin(advice));
-      await code.page.getByRole("treeitem", { name: /^house-style/ }).filter({ hasText: /untrusted|modified/ }).click({ button: "right" });
+      await code.page.getByRole("treeitem", { name: /^house-style/ }).filter({ hasText: /not approved/ }).click({ button: "right" });
       await code.page.locator(".context-view .action-label", { hasText: "Review and Trust" }).click();
-      await toast.waitFor();
+      await trust.waitFor();
       if (!advice.includes("why")) {
-        await toast.getByRole("button", { name: "Trust" }).click();
-        await code.page.getByRole("treeitem", { name: /^house-style/ }).filter({ hasNotText: /untrusted|modified/ }).waitFor();
+        await trust.click();
+        await code.page.getByRole("treeitem", { name: /^house-style/ }).filter({ hasNotText: /not approved/ }).waitFor();
       }
     }
     await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: /why/ }).first().waitFor();

@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 
 /** diffLines returns the lines of both sides of the first diff editor of a page, once its right side has a text. */
 export async function diffLines(page: Page, text: string): Promise<{ before: string[]; after: string[] }> {
@@ -9,4 +9,9 @@ export async function diffLines(page: Page, text: string): Promise<{ before: str
     return all.sort((a, b) => a.top - b.top).map((row) => row.text).filter((row) => row !== "");
   };
   return { before: await lines("original"), after: await lines("modified") };
+}
+
+/** titleButton returns a button in the title of the active editor. */
+export function titleButton(page: Page, name: string): Locator {
+  return page.locator(".editor-group-container.active .editor-actions").getByRole("button", { name: new RegExp(`^${name}`) });
 }

@@ -1,8 +1,9 @@
 import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PluginListResult, PluginReadResult, PluginServer } from "../../src/protocol";
+import type { PluginListResult, PluginServer } from "../../src/protocol";
 import { patienceMs, until } from "./browser";
+import { titleButton } from "./diffEditor";
 import { McpServer } from "./mcpServer";
 import { filesWith } from "./modelServer";
 import { script } from "./script";
@@ -42,13 +43,15 @@ describe("part13/vscode MCP servers", function () {
       await code.page.keyboard.press("Enter");
     }
     await code.choose("This folder");
-    await code.page.locator(".tab.active", { hasText: ".mcp.json" }).waitFor();
+    await code.page.locator(".tab.active", { hasText: "Trust project?" }).waitFor();
+    await code.page.locator(".monaco-editor .view-line", { hasText: "====.mcp.json".replace(".", "\u00a0.") }).waitFor();
     assert.deepEqual(JSON.parse(readFileSync(join(code.work, ".mcp.json"), "utf8")), { mcpServers: { docs: { type: "http", url } } });
-    await code.page.locator(".notification-toast", { hasText: "docs is in .mcp.json." }).waitFor();
     assert.equal(server.authorized, 0);
-    const found = code.call<PluginListResult>("plugin/list", { cwd: code.work }).data.find(({ scope }) => scope === "workspace");
-    const { plugin: read } = code.call<PluginReadResult>("plugin/read", { cwd: code.work, name: found?.name });
-    code.call("plugin/trust", { cwd: code.work, name: found?.name, digest: read.found ?? read.digest });
+    await code.run("View: Close Editor"); // the user may not have decided yet
+    await code.run("lashd: MCP Servers...");
+    await row("docs").filter({ hasText: "not approved" }).click();
+    await titleButton(code.page, "Trust These Files").click();
+    await until(() => plugin()?.status === "loaded");
     await code.newSession();
     await code.say("hi");
     await until(() => docs()?.login === "needed");

@@ -12,6 +12,11 @@ describe("part13/vscode an MCP server", () => {
     assert.deepEqual([undefined, "needed", "loggedIn"].map((login) => stateText({ ...server, login: login as PluginServer["login"] })), ["ready", "needs you to sign in", "ready, signed in"]);
   });
 
+  it("that does not work says so in words, and is restarted first", () => {
+    assert.deepEqual(["idle", "failed", "quarantined", "unreachable", "resumed"].map((state) => stateText({ ...server, state })), ["not started yet", "failed", "failed to start", "cannot be reached", "starts with its next call"]);
+    assert.deepEqual(["quarantined", "failed", "unreachable"].map((state) => actionsOf({ ...server, state })[0]), ["restart", "restart", "restart"]);
+  });
+
   it("is added to a file, whose other servers and fields stay", () => {
     const one = withServer("", "clock", "npx -y 'clock server' --zone=\"a b\" \"\"");
     assert.deepEqual(JSON.parse(one), { mcpServers: { clock: { command: "npx", args: ["-y", "clock server", "--zone=a b", ""] } } });

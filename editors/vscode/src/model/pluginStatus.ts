@@ -1,0 +1,13 @@
+import type { PluginInfo, PluginStatus } from "../protocol";
+
+const texts: Partial<Record<PluginStatus, string>> = { untrusted: "not approved", modified: "changed, not approved", degraded: "partly loaded", failed: "failed to load" };
+
+/** statusText says in words how a plugin is. */
+export function statusText(status: PluginStatus): string {
+  return texts[status] ?? status;
+}
+
+/** isLayout reports whether a plugin is made of the files that a folder has for agents: .mcp.json, .claude and .agents. */
+export function isLayout({ name, scope }: PluginInfo): boolean {
+  return name === "project" && scope === "workspace";
+}

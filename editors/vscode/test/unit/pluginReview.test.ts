@@ -1,0 +1,32 @@
+import { strict as assert } from "node:assert";
+import { beforeText, reviewText } from "../../src/model/pluginReview";
+import type { PluginReadResult, PluginReviewFile } from "../../src/protocol";
+
+const serve = (digest: string, text?: string): PluginReviewFile => ({ path: "/w/tools/serve.sh", digest, ...(text !== undefined && { size: text.length, text }) });
+const config = (text: string): PluginReviewFile => ({ path: ".mcp.json", size: text.length, digest: `of ${text}`, text });
+
+const read: PluginReadResult = {
+  plugin: { name: "project", scope: "workspace", status: "modified", digest: "aa" },
+  contributes: [{ kind: "server", name: "docs", detail: "sh" }],
+  reach: { commands: [["sh", "tools/serve.sh"]], uncovered: ["sh: what it loads"] },
+  digest: "bb",
+  files: [config("two"), serve("s1", "echo hi"), { path: "bin/tool", size: 900_000, digest: "t1", executable: true }, { path: "l", link: "bin" }],
+  before: [config("one"), serve("s1")],
+};
+
+describe("part13/vscode review of a plugin", () => {
+  it("shows the files that trust covers, and says so", () => {
+    const text = reviewText(read, read.files ?? []);
+    assert.match(text, /^Trust in project covers exactly the 4 files below and the commands that they declare\./);
+    assert.deepEqual(text.split("\n====").slice(1), [" .mcp.json\ntwo\n", " /w/tools/serve.sh\necho hi\n", " bin/tool (executable)\n(900000 bytes, not shown, sha256 t1)\n", " l is a link to bin"]);
+    assert.match(text, /Not covered by trust:\n {2}sh: what it loads\n/);
+  });
+
+  it("compares with what is trusted now; a file outside that did not change is equal", () => {
+    assert.deepEqual(beforeText(read)?.split("\n====").slice(1), [" .mcp.json\none\n", " /w/tools/serve.sh\necho hi"]);
+    assert.deepEqual(beforeText({ ...read, before: [serve("s0")] })?.split("\n====").slice(1), [" /w/tools/serve.sh\n(not shown, sha256 s0)"]);
+    const fresh = { ...read };
+    delete fresh.before;
+    assert.equal(beforeText(fresh), undefined);
+  });
+});
