@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
-import { commitPrompt, plainReply } from "../model/commitMessage";
+import { commitPrompt, describedDiff, plainReply } from "../model/commitMessage";
 
 /** The number of earlier commits whose subjects a model gets. */
 const maxRecent = 10;
@@ -17,12 +17,12 @@ interface GitExtension {
   getAPI(version: 1): { repositories: Repository[] };
 }
 
-/** writeCommitMessage writes a message for the staged changes into the input of the source control view. of is the repository of the button that was used. */
+/** writeCommitMessage writes a message for the staged changes, or else for all changes of files that git knows, into the input of the source control view. of is the repository of the button that was used. */
 export async function writeCommitMessage(daemon: Daemon, of: { rootUri?: vscode.Uri } | undefined): Promise<void> {
   const repository = await choose(of?.rootUri);
-  const diff = await repository.diff(true);
-  if (diff.trim() === "") {
-    throw new Error("Nothing is staged. Stage the changes of the commit first.");
+  const diff = describedDiff(await repository.diff(true), await repository.diff(false));
+  if (diff === undefined) {
+    throw new Error("Git shows no changes. Stage new files first.");
   }
   const recent = await repository.log({ maxEntries: maxRecent }).catch(() => []); // a new repository has no commits
   const prompt = commitPrompt(diff, recent.map(({ message }) => message.split("\n")[0] ?? ""));

@@ -101,6 +101,20 @@ describe("part/13 the looks of a chat", function () {
     });
   }
 
+  it("changed lines have a border in high contrast, as in VS Code's diff editor, and none else", async () => {
+    const borders: Record<string, string[]> = {};
+    for (const theme of Object.keys(themes) as Theme[]) {
+      await setTheme(page, theme);
+      await tell(conversation());
+      borders[theme] = await Promise.all([".added", ".removed"].map((line) => page.locator(`.diff ${line}`).first().evaluate((e) => `${getComputedStyle(e).outlineStyle} ${getComputedStyle(e).outlineColor}`)));
+    }
+    const none = ["dashed rgba(0, 0, 0, 0)", "dashed rgba(0, 0, 0, 0)"];
+    assert.deepEqual(borders, {
+      "Dark Modern": none, "Light Modern": none,
+      "Dark High Contrast": ["dashed rgb(51, 255, 46)", "dashed rgb(255, 0, 143)"], "Light High Contrast": ["dashed rgb(55, 78, 6)", "dashed rgb(173, 7, 7)"],
+    });
+  });
+
   it("a text that cannot be read is found", async () => {
     await setTheme(page, "Dark Modern");
     await tell(conversation());

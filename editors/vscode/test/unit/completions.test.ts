@@ -1,11 +1,12 @@
 import { strict as assert } from "node:assert";
-import { commitPrompt, plainReply } from "../../src/model/commitMessage";
+import { commitPrompt, describedDiff, plainReply } from "../../src/model/commitMessage";
 import { editPrompt, replacementOf } from "../../src/model/inlineEdit";
 
 describe("part/13 a commit message", () => {
   it("is asked for with the staged diff and the style of earlier commits", () => {
     const prompt = commitPrompt("+new line", ["api: add a limit", "docs: say it"]);
-    assert.match(prompt, /earlier commits:\napi: add a limit\ndocs: say it\n\nStaged changes:\n\+new line$/);
+    assert.match(prompt, /earlier commits:\napi: add a limit\ndocs: say it\n\nChanges:\n\+new line$/);
+    assert.deepEqual([describedDiff("+staged", "+other"), describedDiff(" \n", "+other"), describedDiff("", "\n")], ["+staged", "+other", undefined]);
     assert.ok(!commitPrompt("x", []).includes("Subjects of earlier commits"));
     assert.match(commitPrompt("y".repeat(70_000), []), /y\n\(the rest of the diff is cut\)$/);
   });
