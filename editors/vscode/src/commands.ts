@@ -45,6 +45,7 @@ export function sessionCommands(parts: CommandContext): Commands {
   return {
     newSession: () => newSession(parts, false),
     newSessionWith: () => newSession(parts, true),
+    newSessionInSideBar: () => newSession(parts, false, "sideBar"),
     openSession: change((id) => Promise.resolve(chats.show(id))),
     openInSideBar: change((id) => chats.move(id, "sideBar")),
     openInEditor: change((id) => chats.move(id, "editor")),
@@ -95,8 +96,11 @@ function idOf(target: Target, chats: Chats): SessionID | undefined {
   return typeof target === "string" ? target : (sessionOf(target) ?? chats.active?.followed.id);
 }
 
-/** newSession shows a session without messages: an open one, or a new one. askDriver lets the user choose the driver, whatever the settings say. */
-async function newSession({ daemon, chats, offerModel }: CommandContext, askDriver: boolean) {
+/**
+ * newSession shows a session without messages: an open one, or a new one. askDriver lets the user choose the driver, whatever the settings
+ * say. Without a place the chat is where the user wants new chats.
+ */
+async function newSession({ daemon, chats, offerModel }: CommandContext, askDriver: boolean, place?: "sideBar") {
   const cwd = (await folder())?.uri.fsPath;
   if (cwd === undefined) {
     const open = "Open Folder\u2026";
@@ -109,7 +113,7 @@ async function newSession({ daemon, chats, offerModel }: CommandContext, askDriv
     return;
   }
   try {
-    await chats.showNew(cwd, driver, async () => (await daemon.change("session/new", { cwd, ...driver })).sessionId);
+    await chats.showNew(cwd, driver, async () => (await daemon.change("session/new", { cwd, ...driver })).sessionId, place);
   } catch (error) {
     if (kindOf(error) !== "modelNotFound") {
       throw error;

@@ -26,15 +26,15 @@ export class Chats implements vscode.WebviewPanelSerializer {
     this.unused = new UnusedSessions(context.daemon, state, context.log);
   }
 
-  /** showNew shows a session without messages: an open one, or the one that create creates. */
-  async showNew(cwd: string, driver: { driver?: string }, create: () => Promise<SessionID>): Promise<void> {
+  /** showNew shows a session without messages in a place: an open one, or the one that create creates. */
+  async showNew(cwd: string, driver: { driver?: string }, create: () => Promise<SessionID>, place?: "sideBar"): Promise<void> {
     const views = new Map([...this.open].map(([id, chat]) => [id, chat.followed.view]));
     let id = this.unused.find({ cwd, ...driver }, views);
     if (id === undefined) {
       id = await create();
       this.unused.add(id, { cwd, ...driver });
     }
-    this.show(id);
+    await (place ? this.move(id, place) : this.show(id));
   }
 
   /** show opens the chat of a session where the user wants new chats, or reveals it. */

@@ -58,7 +58,7 @@ export class SideChat implements vscode.WebviewViewProvider {
   }
 
   private showEmpty(view: vscode.WebviewView) {
-    const commands = { newSession: "New session", findSession: "Find a session\u2026" };
+    const commands = { newSessionInSideBar: "New session", findSession: "Find a session\u2026" };
     view.description = "";
     view.webview.options = { enableCommandUris: Object.keys(commands).map((name) => `lashd.${name}`) };
     const links = Object.entries(commands).map(([name, title]) => `<p><a href="command:lashd.${name}">${title}</a></p>`).join("");

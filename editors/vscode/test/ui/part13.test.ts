@@ -108,6 +108,9 @@ describe("part/13 a real VS Code", function () {
     await code.run("lashd: Open Chat in Editor Area");
     await code.page.locator(".tab", { hasText: "tell a story" }).waitFor();
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor(); // its page takes the focus before that
+    const side = code.page.frameLocator(".part.auxiliarybar iframe.webview.ready").frameLocator("#active-frame");
+    await side.getByRole("link", { name: "New session" }).click();
+    await side.locator("#welcome:visible").waitFor();
     await code.run("View: Close All Editors");
     await code.run("lashd: Find Session...");
     await code.page.locator(".quick-input-widget:visible input.input").fill("acknowledged");
