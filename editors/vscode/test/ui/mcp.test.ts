@@ -43,7 +43,7 @@ describe("part13/vscode MCP servers", function () {
       await code.page.keyboard.press("Enter");
     }
     await code.choose("This folder");
-    await code.page.locator(".tab.active", { hasText: "Trust project?" }).waitFor();
+    await code.page.locator(".tab.active", { hasText: "project (to review)" }).waitFor();
     await code.page.locator(".monaco-editor .view-line", { hasText: "====.mcp.json".replace(".", "\u00a0.") }).waitFor();
     assert.deepEqual(JSON.parse(readFileSync(join(code.work, ".mcp.json"), "utf8")), { mcpServers: { docs: { type: "http", url } } });
     assert.equal(server.authorized, 0);
