@@ -29,14 +29,6 @@ func (h *home) claudePlugin(name string) {
 	}
 }
 
-// bodies are the requests that the model got, as text.
-func (w *world) bodies() (all []string) {
-	for _, r := range w.model.Requests() {
-		all = append(all, string(r.Body))
-	}
-	return all
-}
-
 // lash runs lash and returns its output.
 func (w *world) lash(args ...string) string {
 	w.t.Helper()

@@ -156,3 +156,11 @@ func (w *world) asked(n int) {
 		w.t.Fatal(err)
 	}
 }
+
+// bodies are the requests that the model got, as text.
+func (w *world) bodies() (all []string) {
+	for _, r := range w.model.Requests() {
+		all = append(all, string(r.Body))
+	}
+	return all
+}
