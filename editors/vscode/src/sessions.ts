@@ -3,7 +3,7 @@ import { kindOf, messageOf, type Daemon } from "./daemon/daemon";
 import type { Log } from "./daemon/link";
 import { page, reduce, replay, snapshot, withTurnEnds, type SessionView } from "./model/session";
 import { applyServerEvent, type SessionList } from "./model/sessions";
-import type { Decision, Event, SessionID } from "./protocol";
+import type { Decision, Event, ServerEvent, Session, SessionID } from "./protocol";
 
 /** Sessions holds the daemon's sessions and their open decisions. It reloads them on each connection and follows server events. */
 export class Sessions {
@@ -13,10 +13,12 @@ export class Sessions {
   /** open decisions of all sessions, oldest first */
   decisions: Decision[] = [];
   private latestLoad = 0;
+  private readonly missed = new Set<ServerEvent[]>(); // for each load that runs, the events since it began
 
   constructor(private readonly daemon: Daemon, private readonly log: Log) {
     daemon.onServerEvent((news) => {
       const before = this.list;
+      this.missed.forEach((events) => events.push(news));
       this.list = applyServerEvent(before, news);
       if (news.type === "session/changed" || news.type === "session/deleted") {
         const was = news.sessionId === undefined ? undefined : before.get(news.sessionId)?.state;
@@ -30,9 +32,11 @@ export class Sessions {
 
   /** load reads the sessions and the open decisions. Errors are logged. */
   async load(): Promise<void> {
+    const missed: ServerEvent[] = [];
+    this.missed.add(missed);
     try {
       await this.daemon.call("server/attach", {});
-      const list = new Map();
+      const list = new Map<SessionID, Session>();
       let cursor: string | undefined;
       do {
         const r = await this.daemon.call("session/list", { children: true, limit: 200, ...(cursor && { cursor }) });
@@ -41,10 +45,11 @@ export class Sessions {
       } while (cursor && list.size < 2000);
       const archived = await this.daemon.call("session/list", { archived: true, children: true, limit: 200 });
       archived.data.forEach((session) => list.set(session.sessionId, session));
-      this.list = list;
+      this.list = missed.reduce<SessionList>(applyServerEvent, list);
     } catch (error) {
       this.log.warn(`list of sessions: ${messageOf(error)}`);
     }
+    this.missed.delete(missed);
     await this.loadDecisions();
   }
 

@@ -114,6 +114,21 @@ describe("issue/6-1 the connection to a daemon", function () {
     assert.deepEqual(outlineOf(sessions.list, real).groups.idle.map((s) => s.sessionId), [sessionId]);
   });
 
+  it("part13/vscode keeps what changes while the list of sessions is read", async () => {
+    const daemon = home.connect();
+    const sessions = new Sessions(daemon, log);
+    const { sessionId } = await daemon.change("session/new", { cwd: home.work });
+    for (let round = 0; round < 100; round++) {
+      const loaded = sessions.load();
+      for (let turn = 0; turn < round; turn++) { // the change comes at another step of the load in each round
+        await new Promise(setImmediate);
+      }
+      await daemon.change("session/setTitle", { sessionId, title: `title ${round}` });
+      await loaded;
+      await until("the newest title is known", () => sessions.list.get(sessionId)?.title === `title ${round}`);
+    }
+  });
+
   it("part13/vscode says why lashd cannot start, and connects once the reason is gone", async () => {
     const daemon = home.connect();
     await until("it is ready", () => isReady(daemon));
