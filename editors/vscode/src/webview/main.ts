@@ -123,6 +123,7 @@ function receive(message: ToWebview) {
       list.followEnd();
       return;
     case "failed":
+      questions.failed();
       showFailure(message.message);
       return;
   }

@@ -25,6 +25,7 @@ export class QuestionCards {
   private connected = false;
   private times: Record<DecisionID, number> = {};
   private timer?: ReturnType<typeof setInterval>;
+  private readonly answered = new Set<DecisionID>(); // answers that the daemon has not confirmed; a second click adds none
 
   /** leave moves the focus away after the last question is answered. */
   constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly leave: () => void, private readonly highlights: Highlights) {}
@@ -67,6 +68,18 @@ export class QuestionCards {
     return choice !== undefined;
   }
 
+  private answer(decisionId: DecisionID, answer: Answer) {
+    if (!this.answered.has(decisionId)) {
+      this.answered.add(decisionId);
+      this.post({ type: "answer", decisionId, ...answer });
+    }
+  }
+
+  /** failed lets the user answer again, because an answer may not have arrived. */
+  failed(): void {
+    this.answered.clear();
+  }
+
   /** countDown renews the time left each second, as long as a question has a deadline. */
   private countDown() {
     clearInterval(this.timer);
@@ -91,7 +104,7 @@ export class QuestionCards {
     const question = approval ? headline(decision, session) : (page?.question ?? decision.prompt);
     const left = h("span", { class: "left", role: "timer" });
     const preview = approval ? previewOf(decision, session, this.highlights, (file) => this.post({ type: "preview", decisionId, file }), () => answers.changed()) : undefined;
-    const send = (answer: Answer) => this.post({ type: "answer", decisionId, ...answer });
+    const send = (answer: Answer) => this.answer(decisionId, answer);
     const answers = new ApprovalAnswers(decision, { disabled: !this.connected, taken: () => preview?.taken(), hint: (choice) => hint(choice), send });
     const element = h(
       "div",

@@ -226,8 +226,8 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await code.run("lashd: Try lashd Without a Model");
     await code.chat.locator("#composer textarea").waitFor();
     await code.say("fix the typo");
-    for (let step = 0; step < 2; step++) {
-      await code.chat.getByRole("button", { name: "Allow once" }).click();
+    for (const question of ["Create greeting.txt?", "Change greeting.txt?"]) {
+      await code.chat.getByRole("group", { name: question }).getByRole("button", { name: "Allow once" }).click();
     }
     await code.chat.locator(".agentMessage", { hasText: "now says Hello, world!" }).waitFor();
     assert.equal(code.call<SessionListResult>("session/list", {}).data.some((session) => session.title === "fix the typo"), false);

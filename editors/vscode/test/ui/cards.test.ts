@@ -39,6 +39,17 @@ describe("part/13 the cards of a chat", function () {
     assert.deepEqual([await shown(), await more.evaluate((button) => button === document.activeElement)], [few, true]);
   });
 
+  it("part/13 sends one answer for a double click, and another one if the first has failed", async () => {
+    const decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
+    await reset({ decisions: [decision] });
+    const answers = () => page.evaluate(() => window.asked.filter((message) => message.type === "answer").length);
+    await page.getByRole("button", { name: "Allow once" }).dblclick();
+    assert.equal(await answers(), 1);
+    await tell({ type: "failed", message: "the disk is full" });
+    await page.getByRole("button", { name: "Allow once" }).click();
+    assert.equal(await answers(), 2);
+  });
+
   it("part13/7 shows what a compaction keeps, and starts it with what the summary must keep", async () => {
     await reset({});
     const preview = { compacts: true, tokens: 12_000, tokensAfter: 3000, summarized: { messages: 14, tokens: 9000, inputs: ["a", "b", "c", "d", "e", "f"], moreInputs: 2 }, kept: { messages: 2, tokens: 3000, inputs: ["newest"] } };
