@@ -53,7 +53,7 @@ export class Composer {
     this.steer.append(" Steer");
     const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also paste or drop them, or type @." });
     const settings = h("span", { class: "settings" }, this.model.element, this.effort.element, this.mode.element, this.sandbox.element, this.driver, meter);
-    const bar = h("div", { class: "bar" }, attach, settings, h("span", { class: "space" }), this.stop, this.steer, this.send);
+    const bar = h("div", { class: "bar" }, attach, settings, this.stop, this.steer, this.send);
     place.append(this.suggestions.element, h("div", { class: "box" }, this.chips, this.problem, this.field, bar));
   }
 

@@ -18,6 +18,12 @@ const states: Record<Item["status"], string> = { inProgress: "running", complete
 /** stateIcon shows the state of a call. */
 export const stateIcon = (status: Item["status"]) => h("span", { class: "icon" }, icon(icons[status], states[status]));
 
+/** exitCodeOf returns the exit code of a command that ran and did not end with 0. */
+export function exitCodeOf(output: ToolOutput | undefined): number | undefined {
+  const code = (output?.value as { exitCode?: unknown } | null | undefined)?.exitCode;
+  return typeof code === "number" && code !== 0 ? code : undefined;
+}
+
 /** cellCall shows a call of a cell on one line. */
 export function cellCall(call: CellCall): HTMLElement {
   return h("div", { class: `call ${call.status}` }, stateIcon(call.status), h("code", { title: callText(call) }, callText(call)));

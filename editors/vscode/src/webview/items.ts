@@ -10,7 +10,7 @@ import { argumentElements } from "./arguments";
 import { button, h, iconButton } from "./dom";
 import { Highlights, type PageColors } from "./highlights";
 import { icon } from "./icons";
-import { cellCall, decidedElement, labels, maxShownChars, noticeOf, outputOf, quotedElement, stateIcon } from "./itemParts";
+import { cellCall, decidedElement, exitCodeOf, labels, maxShownChars, noticeOf, outputOf, quotedElement, stateIcon } from "./itemParts";
 import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
 import { addedText, endText, filesText, isAdded, isCommand, lacksKey, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
@@ -134,14 +134,16 @@ export class Items {
   private call({ item, progress, asked }: ItemRow): HTMLElement {
     const change = item.output?.change;
     const running = item.status === "inProgress" && !asked && (progress !== undefined || isCommand(item)); // the question about a call shows it
+    const code = item.status === "completed" ? exitCodeOf(item.output) : undefined;
     const took = item.durationMs !== undefined && item.durationMs >= 1000 ? `${(item.durationMs / 1000).toFixed(1)} s` : "";
     const head = h(
       "span",
-      { class: `call ${item.status}` },
-      asked ? h("span", { class: "icon" }, icon("question", "waits for an answer")) : stateIcon(item.status),
+      { class: `call ${item.status}${code === undefined ? "" : " nonzero"}` },
+      asked ? h("span", { class: "icon" }, icon("question", "waits for an answer")) : code === undefined ? stateIcon(item.status) : h("span", { class: "icon" }, icon("warning", "completed with an error")),
       h("b", {}, item.tool ?? ""),
       h("code", {}, summaryOf(item)),
       change && h("span", { class: "lines" }, `+${change.added} \u2212${change.removed}`),
+      code !== undefined && h("span", { class: "exit" }, `exit code ${code}`),
       h("span", { class: "took" }, took),
     );
     const unfolded = running || change !== undefined || item.status === "failed" || item.output?.refusal !== undefined;

@@ -114,7 +114,7 @@ export function endText(end: TurnEnd): string {
     case "maxTurns":
       return "Turn ended: its budget is used up.";
     default:
-      return `Turn failed${end.message ? `: ${end.message}` : ""} (${kind})`;
+      return `Turn failed: ${end.message || kind}`;
   }
 }
 

@@ -138,6 +138,18 @@ describe("issue/18 the composer of a chat", function () {
     assert.equal(await page.getByRole("button", { name: /^Effort/ }).count(), 0);
   });
 
+  it("part/13 has Send at the right end of the input at each width", async () => {
+    await reset({});
+    for (const width of [300, 420, 590, 900]) {
+      await page.setViewportSize({ width, height: 600 });
+      const [box, send] = await Promise.all([page.locator("#composer .box").boundingBox(), page.locator("#composer .send").boundingBox()]);
+      assert.ok(box && send);
+      const right = box.x + box.width - send.x - send.width;
+      const below = box.y + box.height - send.y - send.height;
+      assert.ok(right >= 0 && right < 16 && below >= 0 && below < 16, `at ${width} pixels Send is ${right} from the right and ${below} from the bottom`);
+    }
+  });
+
   describe("part/13 completes", () => {
     const suggestion = (label: string, more: object = {}) => ({ label, detail: "", icon: "file", insert: `@${label}`, mention: { kind: "file" as const, uri: `file:///${label}` }, ...more });
     const answer = async (...labels: string[]) => {

@@ -59,7 +59,7 @@ describe("issue/6-1 rows of a chat", () => {
     assert.equal(endText({ turnId: "t", outcome: { kind: "assistantMessage" } }), "");
     assert.equal(endText({ turnId: "t", outcome: { kind: "cancelled" } }), "Stopped.");
     assert.equal(endText({ turnId: "t", outcome: { kind: "cancelled", cancel: { reason: "stopped by the user" } } as never }), "Stopped.");
-    assert.equal(endText({ turnId: "t", outcome: { kind: "providerError" }, message: "no key" }), "Turn failed: no key (providerError)");
+    assert.equal(endText({ turnId: "t", outcome: { kind: "providerError" }, message: "no key" }), "Turn failed: no key");
   });
 
   it("summarize a call by its most informative argument", () => {
@@ -107,6 +107,12 @@ describe("issue/6-1 items of a chat", () => {
     assert.deepEqual(shown({}), ["P No arguments"]);
     assert.deepEqual(shown({ list: Array.from({ length: 30 }, (_, n) => n) }).map((text) => text.replace(/\s+/g, "")), [`PRE[${Array.from({ length: 30 }, (_, n) => n).join(",")}]`]);
     assert.deepEqual(shown(["x"]), ['PRE [\n  "x"\n]']);
+  });
+
+  it("part/13 tell a command that ended with an exit code from one that succeeded", () => {
+    const head = (exitCode: number) => row({ ...call, output: { status: "success", text: "", value: { exitCode } } }).querySelector("summary");
+    assert.deepEqual([6, 0].map((code) => /exit code \d/.exec(head(code)?.textContent ?? "")?.[0]), ["exit code 6", undefined]);
+    assert.deepEqual([6, 0].map((code) => head(code)?.querySelector(".codicon")?.className), ["codicon codicon-warning", "codicon codicon-check"]);
   });
 
   it("part/13 leave the arguments of a call to the question about it", () => {
