@@ -72,9 +72,10 @@ func TestRunOnceMoreOnATerminal(t *testing.T) {
 
 // TestRunOffersOfTasks has the sandbox refuse something to a background command and to a call of a subagent.
 func TestRunOffersOfTasks(t *testing.T) {
-	const offer, command = "Run it once outside the sandbox?", "echo made-it > .vscode/made && cat .vscode/made"
+	const offer, command = "Run it once outside the sandbox?", "echo made-it > .vscode/made || { touch ended; exit 1; }"
 	for name, call := range map[string]string{
-		"a background command": `{"name": "start_command", "args": {"command": "` + command + `"}}`,
+		// lash run offers what has ended before its turn.
+		"a background command": `{"name": "start_command", "args": {"command": "` + command + `"}}, {"name": "shell", "args": {"command": "until test -e ended; do sleep 0.1; done; sleep 1"}}`,
 		"a call of a subagent": `{"name": "spawn_agent", "args": {"task": "gamma job", "name": "gamma", "capability": "peer", "wait": true}}`,
 	} {
 		t.Run("part13/8 lash run offers to run a refused call again: "+name, func(t *testing.T) {

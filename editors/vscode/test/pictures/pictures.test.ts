@@ -1,11 +1,9 @@
-import { statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { patienceMs } from "../ui/browser";
-import { chooseTheme } from "../ui/themes";
 import { titleButton } from "../ui/diffEditor";
 import { Workbench } from "../ui/workbench";
+import { Camera, images } from "./camera";
 
-const images = resolve("../../docs/images");
 const wrong = "export function total(prices: number[]): number {\n  let sum = 0;\n  for (let i = 1; i < prices.length; i++) {\n    sum += prices[i];\n  }\n  return sum;\n}\n";
 const check = "import { total } from \"./total\";\n\ntest(\"adds every price\", () => {\n  expect(total([1, 2, 3])).toBe(6);\n});\n";
 
@@ -33,33 +31,17 @@ const plugin = (advice: string) => JSON.stringify({ name: "house-style", version
 describe("pictures", function () {
   this.timeout(6 * patienceMs);
   const code = new Workbench();
-  const themes = { dark: "Dark Modern", light: "Light Modern" } as const;
+  const camera = new Camera(code);
 
   before(async () => {
     code.write("work/total.ts", wrong);
     code.write("work/cart/discount.ts", "export const discount = 0.1;\n");
     await code.start(script);
-    await chooseTheme(code, themes.dark);
+    await camera.dark();
   });
   after(() => code.close());
 
   const allow = () => code.chat.getByRole("button", { name: "Allow once" }).click();
-  const picture = async (name: string) => {
-    await code.page.mouse.move(700, 780); // away from everything with a tooltip
-    await settled(code);
-    const path = join(images, `vscode-${name}.png`);
-    await code.page.screenshot({ path, animations: "disabled" });
-    if (statSync(path).size > 150_000) {
-      throw new Error(`${path} is too large`);
-    }
-  };
-  const pictures = async (name: string) => {
-    for (const [kind, theme] of Object.entries(themes)) {
-      await chooseTheme(code, theme);
-      await picture(`${name}${name && "-"}${kind}`);
-    }
-    await chooseTheme(code, themes.dark);
-  };
   const field = () => code.chat.locator("#composer textarea");
 
   it("a question in a chat", async () => {
@@ -68,23 +50,23 @@ describe("pictures", function () {
       code.call("session/setTitle", { sessionId, title });
     }
     await code.newSession();
-    await picture("new");
+    await camera.both("new", "new-light");
     await field().pressSequentially("Why is @to");
     await code.chat.getByRole("option", { name: /^total\.ts/ }).waitFor();
-    await picture("mention");
+    await camera.picture("mention");
     await field().fill("");
     await field().pressSequentially("/");
     await code.chat.getByRole("option", { name: /^\/compact/ }).waitFor();
-    await picture("commands");
+    await camera.picture("commands");
     await field().fill("");
     await code.say("The total of an order is wrong. Fix it, with a test.");
     await code.chat.locator("#asked .card", { hasText: "total.ts" }).waitFor();
-    await picture("changes");
+    await camera.both("changes", "changes-light");
     await allow();
     await code.chat.locator(".toolCall .completed", { hasText: "edit" }).waitFor();
     await allow();
     await code.chat.locator("#asked .card", { hasText: "npm test" }).waitFor();
-    await pictures("");
+    await camera.both("dark", "light");
   });
 
   it("the file changes of a turn", async () => {
@@ -92,7 +74,7 @@ describe("pictures", function () {
     await code.chat.locator(".row.end", { hasText: "2 files changed" }).hover();
     await code.chat.getByRole("button", { name: "Show changes" }).click();
     await code.page.locator(".monaco-diff-editor .view-line").first().waitFor();
-    await pictures("undo");
+    await camera.both("undo-dark", "undo-light");
   });
 
   it("a chat in the side bar, and the modes", async () => {
@@ -104,10 +86,10 @@ describe("pictures", function () {
     await code.page.keyboard.press("Control+p");
     await code.page.locator(".quick-input-widget:visible input.input").fill("total.ts");
     await code.choose("total.ts");
-    await picture("side-bar");
+    await camera.both("side-bar", "side-bar-light");
     await code.run("lashd: Choose Approval Mode...");
     await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "Edit without asking" }).waitFor();
-    await picture("modes");
+    await camera.picture("modes");
     await code.page.keyboard.press("Escape");
     await code.run("lashd: Open Chat in Editor Area");
     await code.page.locator(".tab", { hasText: "The total of an order" }).waitFor();
@@ -127,7 +109,7 @@ describe("pictures", function () {
     await code.run("lashd: Find Session...");
     await code.page.locator(".quick-input-widget:visible input.input").fill("prices");
     await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "covers it" }).waitFor();
-    await picture("find");
+    await camera.picture("find");
     await code.page.keyboard.press("Escape");
   });
 
@@ -144,7 +126,7 @@ describe("pictures", function () {
     await code.page.keyboard.press("Enter");
     await code.page.locator(".notification-toast").getByRole("link", { name: "Apply" }).waitFor();
     await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: "process.env" }).waitFor();
-    await picture("edit");
+    await camera.picture("edit");
     await code.page.locator(".notification-toast").getByRole("link", { name: "Discard" }).click();
   });
 
@@ -166,15 +148,6 @@ describe("pictures", function () {
     }
     await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: /why/ }).first().waitFor();
     await code.page.getByRole("treeitem", { name: /^Files/ }).locator(".monaco-tl-twistie").click();
-    await pictures("plugins");
+    await camera.both("plugins-dark", "plugins-light");
   });
 });
-
-/** settled waits until two screenshots in a row are equal, apart from the time that is left for an answer. */
-async function settled({ page, chat }: Workbench): Promise<void> {
-  for (let before = "", now = "-"; before !== now; ) {
-    before = now;
-    await page.waitForTimeout(400);
-    now = (await page.screenshot({ animations: "disabled", mask: [chat.locator(".left")] })).toString("base64");
-  }
-}

@@ -23,6 +23,7 @@ describe("part/11 questions of a chat", () => {
     assert.deepEqual([...place.querySelectorAll("button")].map((b) => b.textContent), ["Allow once", "Deny", "More\u2026", "Allow for this session", "Always allow"]);
     assert.equal(place.querySelector(".more")?.hasAttribute("hidden"), true);
     place.querySelectorAll("button")[3]?.click();
+    asked.failed();
     assert.equal(asked.key("KeyN"), true);
     assert.deepEqual(posted, [{ type: "answer", decisionId: "dec_1", choice: "allowSession" }, { type: "answer", decisionId: "dec_1", choice: "reject" }]);
     asked.show([decision], false);
@@ -53,10 +54,11 @@ describe("part/11 questions of a chat", () => {
   const opened = (decision: Decision) => {
     const place = document.createElement("section");
     const posted: FromWebview[] = [];
-    new QuestionCards(place, (message) => posted.push(message), () => undefined, new Highlights(() => undefined)).show([decision], true);
+    const asked = new QuestionCards(place, (message) => posted.push(message), () => undefined, new Highlights(() => undefined));
+    asked.show([decision], true);
     const buttons = () => [...place.querySelectorAll("button")].map((b) => b.textContent);
     const click = (text: string) => [...place.querySelectorAll("button")].find((b) => b.textContent === text)?.click();
-    return { place, posted, buttons, click };
+    return { place, posted, buttons, click, failed: () => asked.failed() };
   };
 
   it("part/11 show a command, and send a width, an edited command or a reason", () => {
@@ -69,10 +71,12 @@ describe("part/11 questions of a chat", () => {
     card.click("Always allow");
     assert.deepEqual([...card.place.querySelectorAll(".widths label")].map((one) => one.textContent), ["commands that begin with npm test", "exactly this call"]);
     card.click("Allow");
+    card.failed();
     card.click("Back");
     card.click("Edit\u2026");
     (card.place.querySelector("textarea") as HTMLTextAreaElement).value = "npm run check";
     card.click("Run once");
+    card.failed();
     card.click("Back");
     card.click("Deny with a reason\u2026");
     (card.place.querySelector("textarea") as HTMLTextAreaElement).value = " use make ";

@@ -1,0 +1,118 @@
+import { spawnSync } from "node:child_process";
+import { patienceMs } from "../ui/browser";
+import { Goals } from "../ui/goals";
+import { McpServer } from "../ui/mcpServer";
+import { Camera } from "./camera";
+
+const script = {
+  models: ["demo"],
+  turns: [
+    { match: { lastUserContains: "staged" }, replies: [{ text: "discount: read it from the environment" }] },
+    { match: { lastUserContains: "+export const discount" }, replies: [{ text: "discount: read it from the environment" }] },
+    { match: { lastUserContains: "server" }, replies: [{ text: "I'll start it in the background.", toolCalls: [{ name: "start_command", args: { command: "echo ready on http://localhost:5173; sleep 600", label: "development server" } }] }, { text: "The server runs in the background." }] },
+  ],
+  otherwise: { replies: [{ text: "Done.", usage: { input: 1500, output: 100 } }] },
+};
+
+/** Renews further pictures in docs/images. Run it with FLOWS=pictures scripts/test-editor. */
+describe("more pictures", function () {
+  this.timeout(6 * patienceMs);
+  const code = new Goals();
+  const camera = new Camera(code);
+  const server = new McpServer(false);
+  const git = (...args: string[]) => spawnSync("git", ["-c", "user.name=t", "-c", "user.email=t@t.test", ...args], { cwd: code.work });
+  const pane = (title: string) => code.page.locator(`.pane-header[aria-label="${title} Section"]`);
+  const row = (name: RegExp) => code.page.getByRole("treeitem", { name }).first();
+
+  before(async () => {
+    code.write("config/lashd/plugins/mcp/.mcp.json", JSON.stringify({ mcpServers: { docs: { type: "http", url: await server.start() } } }));
+    code.write("home/AGENTS.md", "Answer in British English.\n");
+    code.write("work/AGENTS.md", "Use whole words in names.\n");
+    code.write("work/cart/discount.ts", "export const discount = 0.1;\n");
+    git("init", "-q");
+    git("add", ".");
+    git("commit", "-qm", "cart: add a discount");
+    await code.start(script);
+    await camera.dark();
+  });
+  after(async () => {
+    server.close();
+    await code.close();
+  });
+
+  it("resources of an MCP server", async () => {
+    await code.newSession();
+    await code.field.pressSequentially("What does @docs:doc://guide say about @docs:");
+    await code.chat.getByRole("option", { name: /^The guide/ }).waitFor();
+    await code.chat.locator(".chip").waitFor();
+    await camera.both("resources", "resources-light");
+  });
+
+  it("MCP servers", async () => {
+    await code.run("lashd: MCP Servers...");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "docs" }).hover();
+    await camera.picture("mcp");
+    await code.page.keyboard.press("Escape");
+  });
+
+  it("rules and instructions", async () => {
+    for (const rule of [{ action: "allow", command: "npm test" }, { action: "deny", path: "**/.env" }]) {
+      code.call("rule/add", { level: "workspace", rule, cwd: code.work });
+    }
+    await code.run("lashd: Rules...");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "npm test" }).waitFor();
+    await camera.picture("rules");
+    await code.page.keyboard.press("Escape");
+    await code.run("lashd: Instructions...");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "AGENTS.md" }).first().waitFor();
+    await camera.picture("instructions");
+    await code.page.keyboard.press("Escape");
+  });
+
+  it("a background task, and its trace", async () => {
+    await code.field.fill("Start the development server.");
+    await code.field.press("Enter");
+    await code.chat.getByRole("button", { name: "Allow once" }).click();
+    await code.answered("The server runs");
+    await pane("Tasks and Monitors").click();
+    await row(/^development server/).click();
+    await code.page.locator(".part.panel .xterm-rows").getByText("ready on").waitFor();
+    await camera.picture("tasks");
+    await pane("Tasks and Monitors").click();
+    await code.run("View: Hide Panel");
+    await code.chat.locator(".row.end").hover();
+    await code.chat.getByRole("button", { name: "Trace" }).click();
+    await code.page.locator(".monaco-editor .view-line", { hasText: "model call 1" }).first().waitFor();
+    await camera.picture("trace");
+    await code.page.keyboard.press("Control+w");
+  });
+
+  it("a snapshot", async () => {
+    await code.run("lashd: Take Snapshot...");
+    await code.quickInput.fill("before the redesign");
+    await code.page.keyboard.press("Enter");
+    await pane("Snapshots").click();
+    await row(/^before the redesign/).waitFor();
+    await code.say("Redesign the cart.");
+    await code.answered("Done.");
+    await row(/^before the redesign/).hover();
+    await row(/^before the redesign/).getByRole("button", { name: "Restore Snapshot" }).click();
+    await code.page.locator(".notification-toast", { hasText: "will be hidden" }).waitFor();
+    await camera.picture("snapshots");
+    await code.run("Notifications: Clear All Notifications");
+    await pane("Snapshots").click();
+  });
+
+  it("the message of a commit", async () => {
+    await code.run("View: Close All Editors");
+    code.write("work/cart/discount.ts", "export const discount = Number(process.env.DISCOUNT ?? 0.1);\n");
+    git("add", ".");
+    await code.run("Git: Refresh");
+    await code.run("lashd: Write Commit Message");
+    await code.page.locator('.activitybar .action-label[aria-label^="Source Control"]').click({ force: true }); // its badge covers it
+    await code.page.locator(".scm-editor .view-line", { hasText: "read it from the environment" }).waitFor();
+    await code.page.locator(".monaco-list-row", { hasText: "discount.ts" }).first().click();
+    await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: "process.env" }).first().waitFor();
+    await camera.picture("commit");
+  });
+});
