@@ -7,8 +7,6 @@ import { Camera } from "./camera";
 const script = {
   models: ["demo"],
   turns: [
-    { match: { lastUserContains: "staged" }, replies: [{ text: "discount: read it from the environment" }] },
-    { match: { lastUserContains: "+export const discount" }, replies: [{ text: "discount: read it from the environment" }] },
     { match: { lastUserContains: "server" }, replies: [{ text: "I'll start it in the background.", toolCalls: [{ name: "start_command", args: { command: "echo ready on http://localhost:5173; sleep 600", label: "development server" } }] }, { text: "The server runs in the background." }] },
   ],
   otherwise: { replies: [{ text: "Done.", usage: { input: 1500, output: 100 } }] },
@@ -101,18 +99,5 @@ describe("more pictures", function () {
     await camera.picture("snapshots");
     await code.run("Notifications: Clear All Notifications");
     await pane("Snapshots").click();
-  });
-
-  it("the message of a commit", async () => {
-    await code.run("View: Close All Editors");
-    code.write("work/cart/discount.ts", "export const discount = Number(process.env.DISCOUNT ?? 0.1);\n");
-    git("add", ".");
-    await code.run("Git: Refresh");
-    await code.run("lashd: Write Commit Message");
-    await code.page.locator('.activitybar .action-label[aria-label^="Source Control"]').click({ force: true }); // its badge covers it
-    await code.page.locator(".scm-editor .view-line", { hasText: "read it from the environment" }).waitFor();
-    await code.page.locator(".monaco-list-row", { hasText: "discount.ts" }).first().click();
-    await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: "process.env" }).first().waitFor();
-    await camera.picture("commit");
   });
 });
