@@ -81,6 +81,7 @@ function begin(context: vscode.ExtensionContext): void {
   const highlighter = new Highlighter((grammar) => loadGrammar(context.extensionPath, grammar), tokenTheme());
   const chats: Chats = new Chats({
     daemon, log, texts, highlighter, extensionUri: context.extensionUri, onTheme: themes.event, open: (id) => chats.show(id),
+    inDemo,
     recent: (id) => recentSessions(sessions.list, id, Date.now()),
   }, context.workspaceState);
   const traces = new Traces(daemon);

@@ -70,6 +70,8 @@ export interface Suggestion {
 export interface Options {
   sendOnEnter: boolean;
   showReasoning: boolean;
+  /** the model is that of the demo, which knows only its own inputs */
+  demo?: boolean;
 }
 
 /** ToWebview is a message from the extension to a chat. */

@@ -29,6 +29,8 @@ export interface Context {
   onTheme: vscode.Event<void>;
   /** returns other sessions of the folder of a session, newest first */
   recent(id: SessionID): Recent[];
+  /** reports whether the daemon is that of the demo */
+  inDemo(): boolean;
   /** opens the chat of another session */
   open(id: SessionID): void;
   /** says that the session gets a message */
@@ -117,7 +119,7 @@ export class ChatPanel {
     if (view) {
       this.panel.setTitle(titleOf(view.session));
       const left = this.deadlines.left(view.decisions);
-      this.post({ type: "reset", view, options: options(), connected: this.context.daemon.state.kind === "ready", left });
+      this.post({ type: "reset", view, options: { ...options(), demo: this.context.inDemo() }, connected: this.context.daemon.state.kind === "ready", left });
       if (view.items.length === 0) {
         this.post({ type: "recent", sessions: this.context.recent(this.followed.id) });
       }

@@ -139,7 +139,7 @@ function draw() {
     return;
   }
   list.set(rowsOf(view));
-  welcome.show(view.items.length === 0 && view.turnId === undefined, view.session.config);
+  welcome.show(view.items.length === 0 && view.turnId === undefined, view.session.config, options.demo);
   questions.show(view.decisions, connected, view.session, times);
   composer.show(view.turnId !== undefined, connected, options);
   composer.showSettings(view.session.config);

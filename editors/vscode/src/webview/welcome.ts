@@ -11,6 +11,13 @@ const examples = [
   ["Review my changes", "Review the changes that are not committed yet. Name bugs and missing tests; change nothing."],
 ] as const;
 
+/** demoExamples are the inputs that the model of the demo answers. */
+const demoExamples = [
+  ["Fix a typo", "Fix the typo."],
+  ["Tell a story", "Tell me a story."],
+  ["Run a slow command", "Run the slow command."],
+] as const;
+
 const shortcuts = [
   ["Enter", "send; while a turn runs, add to the queue"],
   ["Ctrl+Enter", "steer the running turn"],
@@ -30,14 +37,14 @@ export class Welcome {
   constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly fill: (text: string) => void) {}
 
   /** show shows what holds for a session with a configuration, as long as it is empty. */
-  show(empty: boolean, config: Config): void {
+  show(empty: boolean, config: Config, demo = false): void {
     const mode = modeOf(config);
     const change = button("Change\u2026", () => this.post({ type: "run", command: "chooseMode" }), { class: "link", title: "Choose what lashd asks about" });
     this.asks.replaceChildren(h("b", {}, `${mode.name}. `), `${mode.about(sandboxOf(config))} `, change);
     this.place.hidden = !empty;
     if (empty && !this.shown) {
       this.shown = true;
-      this.place.replaceChildren(...this.contents());
+      this.place.replaceChildren(...this.contents(demo ? demoExamples : examples));
     }
   }
 
@@ -48,14 +55,14 @@ export class Welcome {
     this.recent.replaceChildren(...(sessions.length === 0 ? [] : [h("h2", {}, "Recent sessions"), h("ul", {}, ...sessions.map(entry)), all]));
   }
 
-  private contents(): Node[] {
-    const example = ([title, text]: (typeof examples)[number]) => button(title, () => this.fill(text), { class: "example" });
+  private contents(offered: typeof examples | typeof demoExamples): Node[] {
+    const example = ([title, text]: (typeof offered)[number]) => button(title, () => this.fill(text), { class: "example" });
     const row = ([key, about]: (typeof shortcuts)[number]) => h("tr", {}, h("th", {}, h("kbd", {}, key)), h("td", {}, about));
     return [
       h("h1", {}, icon("comment-discussion"), " New session"),
       h("p", {}, "The agent works with the files of this folder and runs commands. You can undo each turn. It continues when you close the window."),
       this.asks,
-      h("div", { class: "examples" }, ...examples.map(example)),
+      h("div", { class: "examples" }, ...offered.map(example)),
       this.recent,
       h("h2", {}, "Shortcuts"),
       h("table", {}, h("tbody", {}, ...shortcuts.map(row))),

@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import type { FromWebview, ToWebview } from "../../src/chat/messages";
 import { snapshot } from "../../src/model/session";
@@ -211,6 +212,16 @@ describe("issue/6-1 the page of a chat", function () {
     assert.match(await page.locator("#welcome table").innerText(), /Ctrl\+Enter\s+steer the running turn/);
     await tell({ type: "events", events: [{ type: "item/completed", seq: 1, atMs: 1, turnId: "trn_1", item: itemOf(1) }] });
     assert.equal(await page.locator("#welcome").isVisible(), false);
+  });
+
+  it("part/13 offers in the demo what its model answers", async () => {
+    await tell({ type: "reset", view: snapshot({ ...attached, items: [] }), options: { sendOnEnter: true, showReasoning: false, demo: true }, connected: true, left: {} });
+    const matches = (JSON.parse(readFileSync("media/demo.json", "utf8")) as { turns: { match: { lastUserContains: string } }[] }).turns.map((turn) => turn.match.lastUserContains);
+    for (const [at, text] of matches.entries()) {
+      await page.locator(".example").nth(at).click();
+      assert.ok((await page.locator("#composer textarea").inputValue()).includes(text), text);
+    }
+    assert.equal(await page.locator(".example").count(), matches.length);
   });
 
   it("issue/19-8 shows a running cell with its calls, and then its error at the line", async () => {
