@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { SessionListResult, SnapshotListResult } from "../../src/protocol";
+import type { DecisionListResult, SessionAttachResult, SessionListResult, SnapshotListResult } from "../../src/protocol";
 import { patienceMs, until } from "./browser";
 import { unreadable } from "./contrast";
 import { diffLines } from "./diffEditor";
@@ -112,12 +112,15 @@ describe("issue/6-1 a real VS Code, all flows", function () {
   });
 
   it("denies a call and reports that to the model", async () => {
+    rmSync(join(code.work, "new.txt"), { force: true });
     await code.newSession();
     await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
     await code.chat.locator("#composer textarea").press("Alt+n");
     await code.chat.locator(".toolCall .failed").waitFor();
     await code.chat.locator(".row.end").waitFor();
+    const last = code.call<SessionAttachResult>("session/attach", { sessionId: newest()?.sessionId }).items?.findLast(({ kind }) => kind === "toolCall");
+    assert.deepEqual([last?.output?.failure?.class, existsSync(join(code.work, "new.txt"))], ["permission", false]);
   });
 
   it("answers from a notification while the chat is hidden", async () => {
@@ -129,6 +132,8 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     assert.equal(await toast.getByText("Allow once").count(), 0); // the diff is only in the chat
     await toast.getByText("Deny").click();
     await toast.waitFor({ state: "detached" });
+    await until(() => code.call<DecisionListResult>("decision/list", {}).data.length === 0);
+    assert.equal(existsSync(join(code.work, "new.txt")), false);
   });
 
   it("renames, archives and deletes from the tree", async () => {
@@ -206,7 +211,9 @@ describe("issue/6-1 a real VS Code, all flows", function () {
 
   it("follows the color theme of the editor", async () => {
     await code.newSession();
-    await code.say("write it, to a plan");
+    await code.say("make a plan");
+    await code.chat.locator(".markdown pre code span", { hasText: "const" }).first().waitFor();
+    await code.say("write it");
     await code.chat.locator("#asked .card").waitFor();
     const themes = [["Light Modern", "vscode-light"], ["Dark Modern", "vscode-dark"], ["Dark High Contrast", "vscode-high-contrast"]] as const;
     const colors = new Set<string>();
@@ -215,7 +222,7 @@ describe("issue/6-1 a real VS Code, all flows", function () {
       await chooseTheme(code, theme);
       await code.chat.locator(`body.${kind}`).waitFor();
       await code.shot(`theme ${kind}`);
-      await until(async () => (await code.chat.locator("pre.args code span").evaluateAll((all: HTMLElement[]) => all.some((span) => span.style.getPropertyValue("--token") !== ""))) && (await unreadable(code.chat.locator("body"))).length === 0); // the colors of code follow
+      await until(async () => (await code.chat.locator(".markdown pre code span").evaluateAll((all: HTMLElement[]) => all.some((span) => span.style.getPropertyValue("--token") !== ""))) && (await unreadable(code.chat.locator("body"))).length === 0); // the colors of code follow
       colors.add(await code.chat.locator("body").evaluate((body) => `${getComputedStyle(body).color} on ${getComputedStyle(body).backgroundColor}`));
     }
     assert.equal(colors.size, 3, [...colors].join(", "));

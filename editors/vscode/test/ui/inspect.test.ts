@@ -72,6 +72,7 @@ describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", fun
     assert.match(await code.dialog("Undo"), /new\.txt will be deleted/);
     await row(/^Undo changed 1 file/).waitFor();
     await row(/^Turn changed 1 file.*undone/).waitFor();
+    assert.equal(existsSync(join(code.work, "new.txt")), false);
   });
 
   it("shows the trace of a running turn and saves it", async () => {
