@@ -120,7 +120,7 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await code.chat.locator(".toolCall .failed").waitFor();
     await code.chat.locator(".row.end").waitFor();
     const last = code.call<SessionAttachResult>("session/attach", { sessionId: newest()?.sessionId }).items?.findLast(({ kind }) => kind === "toolCall");
-    assert.deepEqual([last?.output?.failure?.class, existsSync(join(code.work, "new.txt"))], ["permission", false]);
+    assert.deepEqual([last?.output?.failure?.class, existsSync(join(code.work, "new.txt"))], ["permissionDenied", false]);
   });
 
   it("answers from a notification while the chat is hidden", async () => {
