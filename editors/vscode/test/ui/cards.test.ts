@@ -1,52 +1,35 @@
 import { strict as assert } from "node:assert";
-import type { Browser, Page } from "playwright-core";
-import type { ToWebview } from "../../src/chat/messages";
-import { snapshot } from "../../src/model/session";
-import { attached } from "../unit/turn";
-import { launch, openPage, patienceMs } from "./browser";
+import { chatPage } from "./chatPage";
 
 describe("part/13 the cards of a chat", function () {
-  this.timeout(2 * patienceMs);
-  let browser: Browser;
-  let page: Page;
-
-  before(async () => {
-    browser = await launch();
-  });
-  after(() => browser.close());
-  beforeEach(async () => {
-    page = await openPage(browser);
-  });
-  afterEach(() => page.close());
-
-  const tell = (message: ToWebview) => page.evaluate((m) => window.dispatchEvent(new MessageEvent("message", { data: m })), message);
-  const reset = (more: object) => tell({ type: "reset", view: { ...snapshot(attached), ...more }, options: { sendOnEnter: true, showReasoning: false }, connected: true, left: {} });
+  const chat = chatPage(this);
+  const { tell, reset, asked } = chat;
 
   it("part/13 has the seldom answers of a question below the others, for the keyboard, too", async () => {
     const why = { by: "mode", text: "The mode asks." };
     const decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "allowSession", "allowAlways", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0, call: { callId: "c", name: "shell", args: { command: "npm test" } }, detail: { command: { command: "npm test", dir: "/work" }, why, editable: true } };
     await reset({ decisions: [decision] });
-    const shown = () => page.locator(".card .answers button:visible").allInnerTexts();
+    const shown = () => chat.page.locator(".card .answers button:visible").allInnerTexts();
     const few = ["Allow once", "Deny", "More\u2026"];
     assert.deepEqual(await shown(), few);
-    const more = page.getByRole("button", { name: "More\u2026", expanded: false });
+    const more = chat.page.getByRole("button", { name: "More\u2026", expanded: false });
     await more.focus();
-    await page.keyboard.press("Enter");
+    await chat.page.keyboard.press("Enter");
     assert.deepEqual(await shown(), [...few, "Allow for this session", "Always allow", "Edit\u2026", "Deny with a reason\u2026"]);
-    await page.keyboard.press("Tab");
-    assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Allow for this session");
-    await page.keyboard.press("Escape");
+    await chat.page.keyboard.press("Tab");
+    assert.equal(await chat.page.evaluate(() => document.activeElement?.textContent), "Allow for this session");
+    await chat.page.keyboard.press("Escape");
     assert.deepEqual([await shown(), await more.evaluate((button) => button === document.activeElement)], [few, true]);
   });
 
   it("part/13 sends one answer for a double click, and another one if the first has failed", async () => {
     const decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
     await reset({ decisions: [decision] });
-    const answers = () => page.evaluate(() => window.asked.filter((message) => message.type === "answer").length);
-    await page.getByRole("button", { name: "Allow once" }).dblclick();
+    const answers = () => chat.page.evaluate(() => window.asked.filter((message) => message.type === "answer").length);
+    await chat.page.getByRole("button", { name: "Allow once" }).dblclick();
     assert.equal(await answers(), 1);
     await tell({ type: "failed", message: "the disk is full" });
-    await page.getByRole("button", { name: "Allow once" }).click();
+    await chat.page.getByRole("button", { name: "Allow once" }).click();
     assert.equal(await answers(), 2);
   });
 
@@ -54,18 +37,18 @@ describe("part/13 the cards of a chat", function () {
     await reset({});
     const preview = { compacts: true, tokens: 12_000, tokensAfter: 3000, summarized: { messages: 14, tokens: 9000, inputs: ["a", "b", "c", "d", "e", "f"], moreInputs: 2 }, kept: { messages: 2, tokens: 3000, inputs: ["newest"] } };
     await tell({ type: "compaction", preview, instructions: "the names" });
-    const card = page.locator("#compaction .card");
+    const card = chat.page.locator("#compaction .card");
     assert.match(await card.innerText(), /about 12k tokens. Afterwards it has about 3k and the summary/);
     assert.deepEqual(await card.locator(".parts > div").allInnerTexts().then((all) => all.map((text) => text.split(/\s*\n\s*/))), [["Summarized 14 messages, about 9k tokens", "3 earlier inputs", "b", "c", "d", "e", "f"], ["Kept word for word 2 messages, about 3k tokens", "newest"]]);
-    await page.keyboard.press("Enter"); // Compact has the focus
-    assert.deepEqual(await page.evaluate(() => window.asked.filter((message) => message.type === "compact")), [{ type: "compact", instructions: "the names" }]);
+    await chat.page.keyboard.press("Enter"); // Compact has the focus
+    assert.deepEqual(await asked("compact"), [{ type: "compact", instructions: "the names" }]);
     await card.getByRole("button", { name: "Compacting\u2026" }).waitFor();
     await tell({ type: "compacted", ok: false });
     await card.getByRole("button", { name: "Compact", exact: true }).click();
     await tell({ type: "compacted", ok: true });
-    assert.deepEqual([await card.count(), await page.evaluate(() => document.activeElement?.tagName)], [0, "TEXTAREA"]);
+    assert.deepEqual([await card.count(), await chat.page.evaluate(() => document.activeElement?.tagName)], [0, "TEXTAREA"]);
     await tell({ type: "compaction", preview, instructions: "" });
     await card.getByRole("button", { name: "Cancel" }).click();
-    assert.deepEqual([await card.count(), await page.evaluate(() => window.asked.filter((message) => message.type === "compact").length)], [0, 2]);
+    assert.deepEqual([await card.count(), await chat.page.evaluate(() => window.asked.filter((message) => message.type === "compact").length)], [0, 2]);
   });
 });

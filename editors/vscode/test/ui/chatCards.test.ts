@@ -1,11 +1,7 @@
 import { strict as assert } from "node:assert";
-import type { Browser, Page } from "playwright-core";
-import type { FromWebview, ToWebview } from "../../src/chat/messages";
-import { snapshot } from "../../src/model/session";
 import { toInput } from "../../src/model/input";
-import type { Config, Decision, Item } from "../../src/protocol";
-import { attached, session } from "../unit/turn";
-import { launch, openPage, patienceMs } from "./browser";
+import type { Decision, Item } from "../../src/protocol";
+import { chatPage } from "./chatPage";
 
 const why = { by: "mode" as const, text: "No rule allows the call, and the tool can change something." };
 const decision: Decision = {
@@ -14,71 +10,56 @@ const decision: Decision = {
 };
 
 describe("part15 cards and settings of a chat", function () {
-  this.timeout(2 * patienceMs);
-  let browser: Browser;
-  let page: Page;
+  const chat = chatPage(this);
+  const { reset, asked } = chat;
 
-  before(async () => {
-    browser = await launch();
-  });
-  after(() => browser.close());
-  beforeEach(async () => {
-    page = await openPage(browser);
-  });
-  afterEach(() => page.close());
-
-  const tell = (message: ToWebview) => page.evaluate((m) => window.dispatchEvent(new MessageEvent("message", { data: m })), message);
-  const reset = (more: object = {}, config: Partial<Config> = {}) =>
-    tell({ type: "reset", view: { ...snapshot({ ...attached, session: { ...session, config: { ...session.config, ...config } } }), ...more }, options: { sendOnEnter: true, showReasoning: false }, connected: true, left: {} });
-  const asked = (...types: FromWebview["type"][]) => page.evaluate((wanted) => window.asked.filter(({ type }) => wanted.includes(type)), types);
-
-  const more = () => page.getByRole("button", { name: "More\u2026" }).click();
+  const more = () => chat.page.getByRole("button", { name: "More\u2026" }).click();
 
   it("36 go back with Escape, which stops the turn only in the input", async () => {
     await reset({ turnId: "trn_1", decisions: [decision] });
     await more();
     for (const name of ["Deny with a reason\u2026", "Edit\u2026"]) {
-      await page.getByRole("button", { name }).click();
-      await page.locator("#asked textarea").press("Escape");
-      await page.getByRole("button", { name: "Allow once" }).waitFor();
-      assert.equal(await page.locator("#asked textarea").count(), 0);
+      await chat.page.getByRole("button", { name }).click();
+      await chat.page.locator("#asked textarea").press("Escape");
+      await chat.page.getByRole("button", { name: "Allow once" }).waitFor();
+      assert.equal(await chat.page.locator("#asked textarea").count(), 0);
     }
-    assert.deepEqual([await asked("stop", "answer"), await page.evaluate(() => document.activeElement?.className)], [[], "card"]);
-    await page.locator("#composer textarea").press("Escape");
+    assert.deepEqual([await asked("stop", "answer"), await chat.page.evaluate(() => document.activeElement?.className)], [[], "card"]);
+    await chat.page.locator("#composer textarea").press("Escape");
     assert.deepEqual(await asked("stop", "answer"), [{ type: "stop" }]);
   });
 
   it("36 leave a field with Escape without telling VS Code of the key", async () => {
     await reset({ turnId: "trn_1", decisions: [decision] });
-    await page.evaluate(() => window.addEventListener("keydown", (event) => (document.title += ` ${event.key}`)));
+    await chat.page.evaluate(() => window.addEventListener("keydown", (event) => (document.title += ` ${event.key}`)));
     await more();
-    await page.getByRole("button", { name: "Deny with a reason\u2026" }).click();
-    await page.locator("#asked textarea").press("Escape");
-    await page.locator("#composer textarea").press("x");
-    assert.equal(await page.title(), "lashd x");
+    await chat.page.getByRole("button", { name: "Deny with a reason\u2026" }).click();
+    await chat.page.locator("#asked textarea").press("Escape");
+    await chat.page.locator("#composer textarea").press("x");
+    assert.equal(await chat.page.title(), "lashd x");
   });
 
   it("37 deny with Enter, and start a new line of the reason with Shift+Enter", async () => {
     await reset({ turnId: "trn_1", decisions: [decision] });
     await more();
-    await page.getByRole("button", { name: "Deny with a reason\u2026" }).click();
-    await page.keyboard.type("first");
-    await page.keyboard.press("Shift+Enter");
-    await page.keyboard.type("second");
-    await page.keyboard.press("Enter");
+    await chat.page.getByRole("button", { name: "Deny with a reason\u2026" }).click();
+    await chat.page.keyboard.type("first");
+    await chat.page.keyboard.press("Shift+Enter");
+    await chat.page.keyboard.type("second");
+    await chat.page.keyboard.press("Enter");
     assert.deepEqual(await asked("answer"), [{ type: "answer", decisionId: "dec_1", choice: "reject", reason: "first\nsecond" }]);
   });
 
   it("37 answer a question of a tool with Enter", async () => {
     await reset({ turnId: "trn_1", decisions: [{ ...decision, kind: "question", detail: undefined, choices: ["answer", "cancelled"], form: { type: "string" } } as never] });
-    await page.locator("#asked textarea").fill("blue");
-    await page.locator("#asked textarea").press("Enter");
+    await chat.page.locator("#asked textarea").fill("blue");
+    await chat.page.locator("#asked textarea").press("Enter");
     assert.deepEqual(await asked("answer"), [{ type: "answer", decisionId: "dec_1", choice: "answer", value: "blue" }]);
   });
 
   it("5 and 31 show the mode and the sandbox as two menus, which say what lashd asks about", async () => {
     await reset({}, { approval: { sandbox: "workspace" } });
-    const [mode, sandbox] = [page.getByRole("button", { name: "Mode: Edit without asking" }), page.getByRole("button", { name: "Sandbox: workspace" })];
+    const [mode, sandbox] = [chat.page.getByRole("button", { name: "Mode: Edit without asking" }), chat.page.getByRole("button", { name: "Sandbox: workspace" })];
     assert.deepEqual([await mode.innerText(), await sandbox.innerText()], ["Edit without asking", "Sandbox: workspace"]);
     assert.match((await mode.getAttribute("title")) ?? "", /^Edits files of this folder without a question\. Commands run in a sandbox/);
     assert.deepEqual([await mode.locator(".codicon-shield, .codicon-chevron-down").count(), await sandbox.locator(".codicon-lock, .codicon-chevron-down").count()], [2, 2]);
@@ -93,16 +74,16 @@ describe("part15 cards and settings of a chat", function () {
     const items = [item(1, "trn_1", "first"), item(2, "trn_1", "Done.", "agentMessage"), item(3, "trn_2", quoted?.text ?? ""), item(4, "trn_2", "explain it"), item(5, "trn_2", "It is so.", "agentMessage")];
     const end = (turnId: string) => ({ turnId, outcome: { kind: "assistantMessage" } });
     await reset({ items, ends: { trn_1: end("trn_1"), trn_2: end("trn_2") } });
-    const attachedText = page.locator(".userMessage .quoted");
+    const attachedText = chat.page.locator(".userMessage .quoted");
     assert.deepEqual([await attachedText.locator("a").innerText(), await attachedText.locator("summary").innerText(), await attachedText.locator("pre").count()], [" src/discount.ts:1-3", "3 lines", 0]);
     await attachedText.locator("summary").click();
     assert.equal(await attachedText.locator("pre").innerText(), "one\ntwo\n```three");
     await attachedText.locator("a").click();
     assert.deepEqual(await asked("open"), [{ type: "open", href: "src/discount.ts:1" }]);
-    assert.equal(await page.getByRole("button", { name: "Undo turn" }).count(), 2); // one for each turn
-    const opacity = await page.locator(".end .actions").evaluateAll((all) => all.map((one) => getComputedStyle(one).opacity));
+    assert.equal(await chat.page.getByRole("button", { name: "Undo turn" }).count(), 2); // one for each turn
+    const opacity = await chat.page.locator(".end .actions").evaluateAll((all) => all.map((one) => getComputedStyle(one).opacity));
     assert.deepEqual(opacity, ["0", "1"]);
-    await page.locator(".end.last").getByRole("button", { name: "Undo\u2026" }).click();
+    await chat.page.locator(".end.last").getByRole("button", { name: "Undo\u2026" }).click();
     assert.deepEqual(await asked("rewind"), [{ type: "rewind", turnId: "trn_2", text: "explain it" }]);
   });
 
@@ -110,13 +91,13 @@ describe("part15 cards and settings of a chat", function () {
     const hunk = (start: number) => ({ oldStart: start, oldLines: 3, newStart: start, newLines: 3, text: " a\n b\n-old\n+new\n" });
     const files = [{ path: "a.txt", kind: "change", added: 2, removed: 2, hunks: [hunk(1), hunk(20)] }];
     await reset({ decisions: [{ ...decision, call: { ...decision.call, name: "edit" }, detail: { files, why, editable: true } } as never] });
-    assert.deepEqual(await page.locator(".card .file label").allInnerTexts(), ["Change 1, line 3", "Change 2, line 22"]);
-    await page.getByRole("checkbox").nth(1).uncheck();
-    assert.deepEqual(await page.locator(".card .diff").evaluateAll((all) => all.map((one) => getComputedStyle(one).opacity)), ["1", "0.5"]);
+    assert.deepEqual(await chat.page.locator(".card .file label").allInnerTexts(), ["Change 1, line 3", "Change 2, line 22"]);
+    await chat.page.getByRole("checkbox").nth(1).uncheck();
+    assert.deepEqual(await chat.page.locator(".card .diff").evaluateAll((all) => all.map((one) => getComputedStyle(one).opacity)), ["1", "0.5"]);
   });
 
   it("7 say in a new chat what lashd asks about in this session", async () => {
-    const asks = page.locator("#welcome .asks");
+    const asks = chat.page.locator("#welcome .asks");
     await reset({}, { approval: { sandbox: "workspace" } });
     assert.equal(await asks.innerText(), "Edit without asking. Edits files of this folder without a question. Commands run in a sandbox without a question, and can change this folder. Change\u2026");
     await reset({}, { approval: { sandbox: "fullAccess" } });

@@ -1,11 +1,11 @@
 import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
-import type { Browser, Page } from "playwright-core";
-import type { FromWebview, ToWebview } from "../../src/chat/messages";
+import type { Page } from "playwright-core";
+import type { FromWebview } from "../../src/chat/messages";
 import { snapshot } from "../../src/model/session";
 import type { CellCall, Event, Item } from "../../src/protocol";
 import { attached } from "../unit/turn";
-import { launch, openPage, patienceMs } from "./browser";
+import { chatPage } from "./chatPage";
 
 /** The longest time for which the script of a chat may block a frame. */
 const longestMs = 50;
@@ -38,25 +38,11 @@ async function meter(page: Page): Promise<() => Promise<number>> {
 }
 
 describe("issue/6-1 the page of a chat", function () {
-  this.timeout(2 * patienceMs);
-  let browser: Browser;
-  let page: Page;
-
-  before(async () => {
-    browser = await launch();
-  });
-  after(() => browser.close());
-
-  beforeEach(async () => {
-    page = await openPage(browser);
-  });
-  afterEach(() => page.close());
-
-  const tell = (message: ToWebview) => page.evaluate((m) => window.dispatchEvent(new MessageEvent("message", { data: m })), message);
-  const reset = (items: Item[], more = {}) => tell({ type: "reset", view: { ...snapshot({ ...attached, items }), ...more }, options: { sendOnEnter: true, showReasoning: false }, connected: true, left: {} });
-  const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  const chat = chatPage(this);
+  const { tell, drawn, asked } = chat;
+  const reset = (items: Item[], more = {}) => chat.reset({ items, ...more });
   const scrollTo = async (part: number) => {
-    await page.evaluate((to) => {
+    await chat.page.evaluate((to) => {
       const scroller = document.getElementById("scroller");
       scroller?.scrollTo(0, to * scroller.scrollHeight);
     }, part);
@@ -65,10 +51,10 @@ describe("issue/6-1 the page of a chat", function () {
 
   it("shows 10,000 items, scrolls and grows without a frame over 50 ms of its script", async () => {
     await reset(many);
-    await page.getByText("Answer 9997").waitFor();
-    const mounted = await page.locator(".row").count();
+    await chat.page.getByText("Answer 9997").waitFor();
+    const mounted = await chat.page.locator(".row").count();
     assert.ok(mounted < 60, `${mounted} rows are in the document`);
-    const cost = await meter(page);
+    const cost = await meter(chat.page);
     const took: number[] = [];
     for (let step = 0; step < 60; step++) {
       await scrollTo(((step * 7) % 60) / 60);
@@ -93,7 +79,7 @@ describe("issue/6-1 the page of a chat", function () {
   it("keeps the reading position when items are added below or loaded above", async () => {
     await reset(many.slice(3000, 3200), { older: "cursor" });
     await scrollTo(0.5);
-    const top = () => page.evaluate(() => {
+    const top = () => chat.page.evaluate(() => {
       const edge = document.getElementById("scroller")?.getBoundingClientRect().top ?? 0;
       const rows = [...document.querySelectorAll<HTMLElement>(".row")].map((row) => ({ id: row.dataset.item, y: Math.round(row.getBoundingClientRect().top - edge) }));
       return rows.find((row) => row.y >= 0);
@@ -111,14 +97,14 @@ describe("issue/6-1 the page of a chat", function () {
   it("stays at the end when a question shrinks the list", async () => {
     await reset(many.slice(3000, 3200));
     await drawn();
-    const below = () => page.evaluate(() => {
+    const below = () => chat.page.evaluate(() => {
       const { scrollTop = 0, clientHeight = 0, scrollHeight = 0 } = document.getElementById("scroller") ?? {};
       return { below: scrollHeight - scrollTop - clientHeight, clientHeight };
     });
     const before = await below();
     const decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", atMs: 1 };
     await tell({ type: "events", events: [{ type: "decision/opened", seq: 1, atMs: 1, decision } as never] });
-    await page.getByText("May it?").waitFor();
+    await chat.page.getByText("May it?").waitFor();
     await drawn();
     const after = await below();
     assert.ok(after.clientHeight < before.clientHeight, "the question shrinks the list");
@@ -130,28 +116,28 @@ describe("issue/6-1 the page of a chat", function () {
     await scrollTo(0);
     await scrollTo(0.02);
     await scrollTo(0);
-    const asked = await page.evaluate(() => window.asked.filter((message) => message.type === "older").length);
+    const asked = await chat.page.evaluate(() => window.asked.filter((message) => message.type === "older").length);
     assert.equal(asked, 1);
   });
 
   it("can be used with the keyboard alone", async () => {
     await reset(many.slice(0, 30), { turnId: "trn_9" });
-    const field = page.locator("#composer textarea");
+    const field = chat.page.locator("#composer textarea");
     await field.focus();
-    await page.keyboard.type("one");
-    await page.keyboard.press("Shift+Enter");
-    await page.keyboard.type("two");
-    await page.keyboard.press("Enter");
+    await chat.page.keyboard.type("one");
+    await chat.page.keyboard.press("Shift+Enter");
+    await chat.page.keyboard.type("two");
+    await chat.page.keyboard.press("Enter");
     await tell({ type: "sent", ok: true });
-    await page.keyboard.type("now");
-    await page.keyboard.press("Control+Enter");
+    await chat.page.keyboard.type("now");
+    await chat.page.keyboard.press("Control+Enter");
     await tell({ type: "sent", ok: true });
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("Alt+ArrowUp");
-    assert.equal(await page.evaluate(() => (document.activeElement as HTMLElement).dataset.item), "nod_29:0");
-    await page.keyboard.press("Alt+ArrowUp");
-    assert.equal(await page.evaluate(() => (document.activeElement as HTMLElement).dataset.item), "nod_28:0");
-    const asked = await page.evaluate(() => window.asked.filter((message) => message.type === "send" || message.type === "stop"));
+    await chat.page.keyboard.press("Escape");
+    await chat.page.keyboard.press("Alt+ArrowUp");
+    assert.equal(await chat.page.evaluate(() => (document.activeElement as HTMLElement).dataset.item), "nod_29:0");
+    await chat.page.keyboard.press("Alt+ArrowUp");
+    assert.equal(await chat.page.evaluate(() => (document.activeElement as HTMLElement).dataset.item), "nod_28:0");
+    const asked = await chat.page.evaluate(() => window.asked.filter((message) => message.type === "send" || message.type === "stop"));
     assert.deepEqual(asked, [
       { type: "send", text: "one\ntwo", attached: [], whenBusy: "queue" },
       { type: "send", text: "now", attached: [], whenBusy: "steer" },
@@ -161,31 +147,31 @@ describe("issue/6-1 the page of a chat", function () {
 
   it("keeps the draft if the daemon rejects the input", async () => {
     await reset([]);
-    await page.locator("#composer textarea").fill("precious");
-    await page.keyboard.press("Enter");
+    await chat.page.locator("#composer textarea").fill("precious");
+    await chat.page.keyboard.press("Enter");
     await tell({ type: "sent", ok: false });
     await tell({ type: "failed", message: "the disk is full" });
-    assert.equal(await page.locator("#composer textarea").inputValue(), "precious");
-    await page.getByText("the disk is full").waitFor();
+    assert.equal(await chat.page.locator("#composer textarea").inputValue(), "precious");
+    await chat.page.getByText("the disk is full").waitFor();
   });
 
   it("part/13 moves the focus to the next question after an answer, then to the input", async () => {
     const decision = (n: number) => ({ decisionId: `dec_${n}`, sessionId: "ses_1", kind: "approval", prompt: `May it ${n}?`, choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 });
     await reset([], { decisions: [decision(1), decision(2)] });
     const resolved = (n: number) => tell({ type: "events", events: [{ type: "decision/resolved", seq: n, atMs: 1, decision: decision(n) } as never] });
-    await page.locator(".card").first().getByRole("button", { name: "Deny" }).focus();
+    await chat.page.locator(".card").first().getByRole("button", { name: "Deny" }).focus();
     await resolved(1);
-    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "May it 2?");
+    assert.equal(await chat.page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "May it 2?");
     await resolved(2);
-    assert.equal(await page.evaluate(() => document.activeElement?.tagName), "TEXTAREA");
+    assert.equal(await chat.page.evaluate(() => document.activeElement?.tagName), "TEXTAREA");
   });
 
   it("part/13 leaves the focus in the input when another client answers", async () => {
     const decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
     await reset([], { decisions: [decision] });
-    await page.evaluate(() => document.getElementById("scroller")?.focus());
+    await chat.page.evaluate(() => document.getElementById("scroller")?.focus());
     await tell({ type: "events", events: [{ type: "decision/resolved", seq: 1, atMs: 1, decision } as never] });
-    assert.equal(await page.evaluate(() => document.activeElement?.id), "scroller");
+    assert.equal(await chat.page.evaluate(() => document.activeElement?.id), "scroller");
   });
 
   it("part/13 shows the caret of a growing text at the end of its last line, and none after it", async () => {
@@ -193,9 +179,9 @@ describe("issue/6-1 the page of a chat", function () {
     const item: Item = { itemId: "nod_live:0", kind: "agentMessage", status: "inProgress", atMs: 1, turnId: "trn_2" };
     const end = "- one\n- two";
     await tell({ type: "events", events: [{ type: "item/started", atMs: 1, turnId: "trn_2", item }, { type: "item/delta", atMs: 1, turnId: "trn_2", itemId: item.itemId, offset: 0, text: `Some text.\n\n${end}` }] });
-    const caret = () => page.locator(".agentMessage *").evaluateAll((all) => all.flatMap((one) => (/\u258f/.test(getComputedStyle(one, "::after").content) ? [one.textContent] : [])));
+    const caret = () => chat.page.locator(".agentMessage *").evaluateAll((all) => all.flatMap((one) => (/\u258f/.test(getComputedStyle(one, "::after").content) ? [one.textContent] : [])));
     assert.deepEqual(await caret(), ["two"]);
-    const height = () => page.locator(".agentMessage .markdown").evaluate((e) => e.getBoundingClientRect().height);
+    const height = () => chat.page.locator(".agentMessage .markdown").evaluate((e) => e.getBoundingClientRect().height);
     const grown = await height();
     await tell({ type: "events", events: [{ type: "item/completed", seq: 1, atMs: 1, turnId: "trn_2", itemId: item.itemId, item: { ...item, status: "completed", text: `Some text.\n\n${end}` } }] });
     assert.deepEqual([await caret(), await height()], [[], grown]);
@@ -204,24 +190,24 @@ describe("issue/6-1 the page of a chat", function () {
   it("part/13 shows what a new chat can do, with examples and other sessions, until there is an entry", async () => {
     await reset([]);
     await tell({ type: "recent", sessions: [{ sessionId: "ses_2", title: "Explain the build", age: "2 h" }] });
-    await page.getByRole("button", { name: "Explain the build" }).click();
-    assert.deepEqual(await page.evaluate(() => window.asked.filter((message) => message.type === "show")), [{ type: "show", sessionId: "ses_2" }]);
-    assert.equal(await page.locator(".example").count(), 3);
-    await page.getByRole("button", { name: "Explain this project" }).click();
-    assert.match(await page.locator("#composer textarea").inputValue(), /^Explain this project: what it does/);
-    assert.match(await page.locator("#welcome table").innerText(), /Ctrl\+Enter\s+steer the running turn/);
+    await chat.page.getByRole("button", { name: "Explain the build" }).click();
+    assert.deepEqual(await asked("show"), [{ type: "show", sessionId: "ses_2" }]);
+    assert.equal(await chat.page.locator(".example").count(), 3);
+    await chat.page.getByRole("button", { name: "Explain this project" }).click();
+    assert.match(await chat.page.locator("#composer textarea").inputValue(), /^Explain this project: what it does/);
+    assert.match(await chat.page.locator("#welcome table").innerText(), /Ctrl\+Enter\s+steer the running turn/);
     await tell({ type: "events", events: [{ type: "item/completed", seq: 1, atMs: 1, turnId: "trn_1", item: itemOf(1) }] });
-    assert.equal(await page.locator("#welcome").isVisible(), false);
+    assert.equal(await chat.page.locator("#welcome").isVisible(), false);
   });
 
   it("part/13 offers in the demo what its model answers", async () => {
     await tell({ type: "reset", view: snapshot({ ...attached, items: [] }), options: { sendOnEnter: true, showReasoning: false, demo: true }, connected: true, left: {} });
     const matches = (JSON.parse(readFileSync("media/demo.json", "utf8")) as { turns: { match: { lastUserContains: string } }[] }).turns.map((turn) => turn.match.lastUserContains);
     for (const [at, text] of matches.entries()) {
-      await page.locator(".example").nth(at).click();
-      assert.ok((await page.locator("#composer textarea").inputValue()).includes(text), text);
+      await chat.page.locator(".example").nth(at).click();
+      assert.ok((await chat.page.locator("#composer textarea").inputValue()).includes(text), text);
     }
-    assert.equal(await page.locator(".example").count(), matches.length);
+    assert.equal(await chat.page.locator(".example").count(), matches.length);
   });
 
   it("issue/19-8 shows a running cell with its calls, and then its error at the line", async () => {
@@ -230,21 +216,21 @@ describe("issue/6-1 the page of a chat", function () {
     const call = (index: number, status: CellCall["status"], summary = "", durationMs = 3): Event => ({ type: "cell/call", atMs: 1, turnId: "trn_2", itemId: "nod_c:1", cellCall: { callId: `c${index}`, index, tool: index === 1 ? "glob" : "read", args: { path: `f${index}.txt` }, status, durationMs, summary } });
     await reset([]);
     await tell({ type: "events", events: [{ type: "item/started", seq: attached.seq + 1, atMs: 1, turnId: "trn_2", item }, call(1, "completed", "f2.txt f3.txt"), call(2, "inProgress")] });
-    await page.getByText("glob f1.txt \u00b7 3 ms \u00b7 f2.txt f3.txt").waitFor();
-    await page.getByText("read f2.txt", { exact: true }).waitFor();
-    const { id, language, code } = await page.evaluate(() => window.asked.find((message) => message.type === "highlight")) as FromWebview & { type: "highlight" };
+    await chat.page.getByText("glob f1.txt \u00b7 3 ms \u00b7 f2.txt f3.txt").waitFor();
+    await chat.page.getByText("read f2.txt", { exact: true }).waitFor();
+    const { id, language, code } = await chat.page.evaluate(() => window.asked.find((message) => message.type === "highlight")) as FromWebview & { type: "highlight" };
     assert.deepEqual([language, code], ["starlark", text]);
     await tell({ type: "highlighted", id, lines: text.split("\n").map((line) => [[line.slice(0, 3), "#010203", 1], [line.slice(3)]]) });
-    assert.deepEqual(await page.locator(".codeCell code > span:first-child").allTextContents(), ["# C", "for", "   ", "oop"]);
+    assert.deepEqual(await chat.page.locator(".codeCell code > span:first-child").allTextContents(), ["# C", "for", "   ", "oop"]);
     const calls = [call(1, "completed", "f2.txt f3.txt").cellCall, call(2, "failed", "is a directory", 1200).cellCall].filter((c) => c !== undefined);
     const cell = { calls, printed: "one\n", error: "undefined: oops\n    4 | oops(1)", position: { line: 4, column: 1 }, changed: ["path"], durationMs: 1250 };
     await tell({ type: "events", events: [{ type: "item/completed", seq: attached.seq + 2, atMs: 2, turnId: "trn_2", itemId: item.itemId, item: { ...item, status: "failed", cell } }] });
-    await page.getByText("read f2.txt \u00b7 1.2 s \u00b7 failed: is a directory").waitFor();
-    assert.equal(await page.locator("div.wrong").textContent(), "Error in line 4, column 1: undefined: oops");
-    assert.equal(await page.locator("code.wrong").textContent(), "oops(1)\n");
-    assert.equal(await page.locator(".codeCell .changed").textContent(), "changed: path");
-    assert.equal(await page.locator(".codeCell .output").textContent(), "one");
-    assert.deepEqual(await page.locator(".codeCell pre.code > code").allTextContents(), text.split("\n").map((line) => `${line}\n`));
-    assert.equal(await page.locator(".codeCell code > span").first().evaluate((e) => `${getComputedStyle(e).color} ${getComputedStyle(e).fontStyle}`), "rgb(1, 2, 3) italic");
+    await chat.page.getByText("read f2.txt \u00b7 1.2 s \u00b7 failed: is a directory").waitFor();
+    assert.equal(await chat.page.locator("div.wrong").textContent(), "Error in line 4, column 1: undefined: oops");
+    assert.equal(await chat.page.locator("code.wrong").textContent(), "oops(1)\n");
+    assert.equal(await chat.page.locator(".codeCell .changed").textContent(), "changed: path");
+    assert.equal(await chat.page.locator(".codeCell .output").textContent(), "one");
+    assert.deepEqual(await chat.page.locator(".codeCell pre.code > code").allTextContents(), text.split("\n").map((line) => `${line}\n`));
+    assert.equal(await chat.page.locator(".codeCell code > span").first().evaluate((e) => `${getComputedStyle(e).color} ${getComputedStyle(e).fontStyle}`), "rgb(1, 2, 3) italic");
   });
 });
