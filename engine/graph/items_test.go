@@ -213,3 +213,22 @@ func TestReferences(t *testing.T) {
 		}
 	})
 }
+
+// A call has its title while it runs and afterwards, by its item and by its reference.
+func TestTitlesOfCalls(t *testing.T) {
+	call := &protocol.ToolCall{CallID: "a", Name: "shell", Args: []byte(`{"command":"npm test","outside":true}`)}
+	nodes := []protocol.Node{
+		{ID: "n0", Message: &protocol.Message{Role: protocol.RoleAssistant, Parts: []protocol.Part{{Kind: protocol.PartToolCall, Call: call}, {Kind: protocol.PartProse, Text: "x"}}}},
+		{ID: "n1", Message: &protocol.Message{Role: protocol.RoleUser, Parts: []protocol.Part{{Kind: protocol.PartToolResult, Result: &protocol.ToolResult{CallID: "a"}}}}},
+	}
+	want := &protocol.CallTitle{Kind: protocol.ToolKindExecute, Verb: "Run", Running: "Running", Done: "Ran", Subject: "npm test", Detail: "outside the sandbox"}
+	resolved, _ := Ref{Node: "n0", Result: "n1"}.Resolve(func(id protocol.NodeID) *protocol.Node { return &nodes[id[1]-'0'] })
+	for name, item := range map[string]protocol.Item{"running": Items(nodes[:1])[0], "ended": Items(nodes)[0], "resolved": resolved} {
+		if diff := cmp.Diff(want, item.Title); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if other := Items(nodes)[1]; other.Title != nil {
+		t.Errorf("prose has the title %+v", other.Title)
+	}
+}

@@ -197,7 +197,7 @@ const (
 	ItemUserMessage  ItemKind = "userMessage"  // an input from a person or a program
 	ItemAgentMessage ItemKind = "agentMessage" // text from the model
 	ItemReasoning    ItemKind = "reasoning"    // the model's reasoning
-	ItemToolCall     ItemKind = "toolCall"     // a tool call and its result
+	ItemToolCall     ItemKind = "toolCall"     // a tool call and its result; title names calls of lashd's own tools for people
 	ItemCodeCell     ItemKind = "codeCell"     // code of the model and its result; failed without cell: the code was incomplete and did not run
 	ItemFileChange   ItemKind = "fileChange"   // a change of a workspace file
 	ItemPlan         ItemKind = "plan"         // the agent's plan
@@ -226,6 +226,7 @@ type Item struct {
 	CallID     CallID          `json:"callId,omitempty"`
 	Tool       string          `json:"tool,omitempty"`
 	Args       json.RawMessage `json:"args,omitempty"`
+	Title      *CallTitle      `json:"title,omitempty"`    // of the tool call, for people; absent for tools that lashd does not know
 	Decision   *CallDecision   `json:"decision,omitempty"` // over the tool call; absent until it is decided
 	Output     *ToolOutput     `json:"output,omitempty"`
 	DurationMs int64           `json:"durationMs,omitempty"`

@@ -302,6 +302,21 @@ export interface CallRecord {
   durationMs: number;
 }
 
+/** CallTitle names a call of one of lashd's own tools for people, as one line: a form of the verb, the subject, the detail. For tells which form of the verb fits. */
+export interface CallTitle {
+  kind: ToolKind;
+  /** of a call that waits for an answer, failed or was cancelled, such as: Run */
+  verb: string;
+  /** of a call that runs, such as: Running */
+  running: string;
+  /** of a call that is done, such as: Ran */
+  done: string;
+  /** the file, command or pattern, at most 200 characters without control characters */
+  subject?: string;
+  /** words that follow the subject, such as: in src */
+  detail?: string;
+}
+
 /** CancelEvidence says who cancelled a turn. Requests of lashd itself have ids of the form internal:<subject>. */
 export interface CancelEvidence {
   requestId: string;
@@ -1247,6 +1262,8 @@ export interface Item {
   callId?: CallID;
   tool?: string;
   args?: unknown;
+  /** of the tool call, for people; absent for tools that lashd does not know */
+  title?: CallTitle;
   /** over the tool call; absent until it is decided */
   decision?: CallDecision;
   output?: ToolOutput;
