@@ -25,7 +25,7 @@ import (
 // another workspace than the ones it was started for.
 type box struct {
 	Mode      protocol.SandboxMode
-	Workspace string // as stored, without links; empty: the server only lists its tools
+	Workspace string // as stored, without links; empty: the server only lists its tools, and belongs to no workspace
 	Network   bool
 	Hosts     []string // that it reaches by a proxy
 	Denied    []string // hosts that rules of the session deny
@@ -57,12 +57,13 @@ func (e *endpoint) boxed() bool {
 	return e.URL == "" && !e.settings.own && e.settings.Sandbox != manifest.ServerFullAccess
 }
 
-// listing returns the sandbox in which a server runs before a session uses it; nil: none.
+// listing returns the sandbox in which a server runs before a session uses it; nil: none. A server that runs in its workspace gets the
+// sandbox of a session that only reads there, and any other server one without a workspace.
 func (p *Pool) listing(e *endpoint) *box {
 	if !p.config.Default.Confines() {
 		return nil
 	}
-	return e.boxOf(protocol.SandboxReadOnly, "")
+	return e.boxOf(protocol.SandboxReadOnly, e.workspace)
 }
 
 // boxFor returns the sandbox for a call; nil: none. A host that a rule denies stays closed, whatever the settings say.

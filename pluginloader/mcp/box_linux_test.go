@@ -213,6 +213,41 @@ func TestSandboxes(t *testing.T) {
 	})
 }
 
+func TestListingInAWorkspace(t *testing.T) {
+	l := settled(t)
+	beside := t.TempDir()
+	workspace := filepath.Join(beside, "ws")
+	if !strings.HasPrefix(workspace, "/tmp/") {
+		t.Fatalf("the workspace is %s, but only below /tmp a sandbox lacks it", workspace)
+	}
+	if err := os.Mkdir(workspace, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{filepath.Join(workspace, "file"): "of-ws", filepath.Join(beside, "file"): "of-another"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	probe := fmt.Sprintf("pwd; cat file ../file %s/.ssh/key; echo w > made; echo w > %s/made; ls -A ..", l.home, l.a)
+	server := guest("shell")
+	server.Command, server.Args = "sh", []string{"-c", "(" + probe + ") >&2; exec " + copied(t, filepath.Join(l.home, "server"))}
+	c := config(t, map[string]manifest.Server{"x": server})
+	c.Workspace, c.Dir = true, workspace
+	p := begin(t, l.pool(t, func(c *mcp.PoolConfig) { c.Default = inWorkspace }), c)
+	if len(p.Tools()) != len(goodNames)+1 {
+		t.Fatalf("part13/6 a server of a workspace below /tmp lists %q before a session uses it: %+v", names(p), p.Status())
+	}
+	if got := said(c); !strings.HasPrefix(got, workspace+"\nof-ws") || !strings.HasSuffix(got, "\nws") {
+		t.Errorf("part13/6 while it lists its tools, it does not read its workspace, or has more beside it: %s", got)
+	}
+	if got := said(c); strings.Contains(got, "of-another") || strings.Contains(got, "the-secret") || exists(filepath.Join(workspace, "made")) || exists(filepath.Join(l.a, "made")) {
+		t.Errorf("part13/6 while it lists its tools, it has more than a session that only reads: %s", got)
+	}
+	if got := inside(t, p, inWorkspace, workspace, "sh", "echo w > made"); got != "<nil>" || !exists(filepath.Join(workspace, "made")) {
+		t.Errorf("part13/6 in a session that writes, it says %q", got)
+	}
+}
+
 // The program npx of the tests downloads a server, which is the test binary.
 const npx = `#!/bin/sh
 python3 -c 'import socket; socket.create_connection(("127.0.0.1", int("%s")))' 2>/dev/null || {

@@ -39,30 +39,31 @@ type hash [sha256.Size]byte
 // the server does or sees must therefore be an exported field. The other fields serve messages and
 // starts.
 type endpoint struct {
-	Argv     []string
-	Path     string // of the program, if it is in the plugin; empty: looked up in PATH
-	Dir      string
-	Env      []string
-	URL      string
-	Headers  map[string]string
-	Call     time.Duration     // time limit of a call
-	Digest   string            // of the plugin, if its files matter to the server; otherwise empty
-	Held     *proc.Confinement // limits and sandbox
-	reading  *proc.Confinement // those for sessions whose commands only read
-	Private  bool              // values of headers and variables are secret
-	Temp     string            // TMPDIR of the program; empty: that of lashd
-	Sampling Sampling          // use of the model of the session; the zero value: none
-	Box      *box              // the sandbox of a session's commands; nil: none, or that of the plugin in Held
-	label    string            // for messages: plugin/server
-	approval child.Approval    // checks programs before a start; with it, Digest is set
-	key      hash
-	sealed   []byte          // the key of seal
-	sets     map[string]bool // names of the variables that the configuration sets
-	root     string          // the plugin's directory, if the server runs in it
-	data     string          // the plugin's data directory, if the server knows it
-	secrets  []child.Secret
-	hide     *strings.Replacer // replaces secrets
-	settings settings
+	Argv      []string
+	Path      string // of the program, if it is in the plugin; empty: looked up in PATH
+	Dir       string
+	Env       []string
+	URL       string
+	Headers   map[string]string
+	Call      time.Duration     // time limit of a call
+	Digest    string            // of the plugin, if its files matter to the server; otherwise empty
+	Held      *proc.Confinement // limits and sandbox
+	reading   *proc.Confinement // those for sessions whose commands only read
+	Private   bool              // values of headers and variables are secret
+	Temp      string            // TMPDIR of the program; empty: that of lashd
+	Sampling  Sampling          // use of the model of the session; the zero value: none
+	Box       *box              // the sandbox of a session's commands; nil: none, or that of the plugin in Held
+	label     string            // for messages: plugin/server
+	approval  child.Approval    // checks programs before a start; with it, Digest is set
+	key       hash
+	sealed    []byte          // the key of seal
+	sets      map[string]bool // names of the variables that the configuration sets
+	root      string          // the plugin's directory, if the server runs in it
+	data      string          // the plugin's data directory, if the server knows it
+	workspace string          // in which the server runs; empty: it runs elsewhere
+	secrets   []child.Secret
+	hide      *strings.Replacer // replaces secrets
+	settings  settings
 }
 
 // transport returns how lashd talks to the server.
@@ -138,7 +139,7 @@ func (e *endpoint) program(in *filling, s manifest.Server) (err error) {
 		e.root, e.data = root, in.config.Data
 	}
 	if in.config.Dir != "" {
-		e.Dir = in.config.Dir
+		e.Dir, e.workspace = in.config.Dir, in.config.Dir
 	}
 	e.sets = map[string]bool{}
 	for name := range set {

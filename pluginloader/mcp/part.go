@@ -27,7 +27,7 @@ type Config struct {
 	Output   *child.Log         // log for the servers' output; nil: a new one
 	// Workspace is set for a plugin of a workspace. The user's configuration then has no settings for its servers.
 	Workspace bool
-	Dir       string // directory in which the servers run; empty: that of the plugin or the home directory
+	Dir       string // workspace in which the servers run, without links; empty: they run in the plugin's or the home directory
 	Literal   bool   // no variables are replaced, and values of env and headers are secret, because a client sent them
 
 	// Changed is called when the plugin's tools differ from those after Start, so that sessions
