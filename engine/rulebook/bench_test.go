@@ -19,9 +19,9 @@ import (
 // fixed are rules of a user that never change.
 type fixed []protocol.ApprovalRule
 
-func (f fixed) Rules() ([]protocol.ApprovalRule, int, string) { return f, 1, "" }
-func (fixed) Add(protocol.ApprovalRule) error                 { return nil }
-func (fixed) Remove(protocol.ApprovalRule) error              { return nil }
+func (f fixed) Rules() ([]protocol.ApprovalRule, int, string)     { return f, 1, "" }
+func (fixed) Add(context.Context, protocol.ApprovalRule) error    { return nil }
+func (fixed) Remove(context.Context, protocol.ApprovalRule) error { return nil }
 
 // fiveHundred are rules about commands, paths and hosts. The first three decide over the calls of BenchmarkRules.
 func fiveHundred() (rules fixed) {

@@ -24,9 +24,9 @@ type UserRules interface {
 	// a change.
 	Rules() (rules []protocol.ApprovalRule, version int, problem string)
 	// Add appends a rule to the file and keeps everything else in it.
-	Add(protocol.ApprovalRule) error
+	Add(context.Context, protocol.ApprovalRule) error
 	// Remove removes a rule from the file and keeps everything else in it.
-	Remove(protocol.ApprovalRule) error
+	Remove(context.Context, protocol.ApprovalRule) error
 }
 
 // LayoutRules are the rules of layouts of other agents, such as the settings of Claude Code. A UserRules may implement it, too.

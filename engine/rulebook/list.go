@@ -75,12 +75,12 @@ func listed(row persistence.Approval) protocol.ListedRule {
 }
 
 // addUser stores a rule of the user.
-func (b *Book) addUser(r protocol.ApprovalRule) (protocol.ListedRule, error) {
+func (b *Book) addUser(ctx context.Context, r protocol.ApprovalRule) (protocol.ListedRule, error) {
 	l := protocol.ListedRule{ID: id(protocol.LevelUser, encode(r)), Level: protocol.LevelUser, Rule: r, From: fromConfig}
 	if b.user == nil {
 		return l, param.Bad("/level", "must not be user: this daemon has no config.toml")
 	}
-	if err := b.user.Add(r); err != nil {
+	if err := b.user.Add(ctx, r); err != nil {
 		return l, param.Bad("/rule", "cannot be stored: %v", err)
 	}
 	return l, nil
@@ -99,7 +99,7 @@ func (b *Book) remove(ctx context.Context, which string) (protocol.ListedRule, e
 		return protocol.ListedRule{}, err
 	}
 	if i := slices.IndexFunc(users, func(l protocol.ListedRule) bool { return l.ID == which }); i >= 0 {
-		if err := b.user.Remove(users[i].Rule); err != nil {
+		if err := b.user.Remove(ctx, users[i].Rule); err != nil {
 			return users[i], param.Bad("/ruleId", "cannot be removed: %v", err)
 		}
 		return users[i], nil

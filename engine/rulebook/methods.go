@@ -120,7 +120,7 @@ func (m *Methods) add(ctx context.Context, client protocol.ClientID, p *protocol
 	case err != nil:
 		return protocol.ListedRule{}, err
 	case p.Level == protocol.LevelUser:
-		return m.Book.addUser(p.Rule)
+		return m.Book.addUser(ctx, p.Rule)
 	case p.Level == protocol.LevelWorkspace && cwd == "":
 		return protocol.ListedRule{}, param.Bad("/cwd", "is missing: a rule of a workspace needs cwd or sessionId")
 	case p.Level == protocol.LevelWorkspace:

@@ -150,9 +150,9 @@ func settings(t *rapid.T) protocol.ApprovalConfig {
 // userRules are the rules of the user.
 type userRules []protocol.ApprovalRule
 
-func (u userRules) Rules() ([]protocol.ApprovalRule, int, string) { return u, 0, "" }
-func (userRules) Add(protocol.ApprovalRule) error                 { return errors.ErrUnsupported }
-func (userRules) Remove(protocol.ApprovalRule) error              { return errors.ErrUnsupported }
+func (u userRules) Rules() ([]protocol.ApprovalRule, int, string)     { return u, 0, "" }
+func (userRules) Add(context.Context, protocol.ApprovalRule) error    { return errors.ErrUnsupported }
+func (userRules) Remove(context.Context, protocol.ApprovalRule) error { return errors.ErrUnsupported }
 
 // judged provides the tools of calls. None of them runs.
 type judged struct{}

@@ -2,9 +2,7 @@ package config
 
 import (
 	"bytes"
-	"errors"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"lashd/internal/pathresolve"
 	"lashd/rpc/socket"
 )
 
@@ -42,30 +39,6 @@ func valueOf(data []byte, name string) (from, to int) {
 		}
 	}
 	return 0, 0
-}
-
-// Write replaces config.toml at once. It keeps the mode of the file, and follows a symbolic link to it.
-func Write(home string, data []byte) error {
-	path, mode := File(home), os.FileMode(0o600)
-	if real, err := pathresolve.Real(path); err == nil {
-		path = real
-	}
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".config-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // no effect after the rename
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // liveDefault is the default model that config.toml names now. It is safe for concurrent use.

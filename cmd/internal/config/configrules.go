@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -105,30 +106,30 @@ func (l *liveRules) readLocked() {
 }
 
 // Add implements rulebook.UserRules.
-func (l *liveRules) Add(r protocol.ApprovalRule) error {
-	return l.edit(func(data []byte) ([]byte, error) { return withRule(data, r), nil })
+func (l *liveRules) Add(ctx context.Context, r protocol.ApprovalRule) error {
+	return l.edit(ctx, func(data []byte) ([]byte, error) { return withRule(data, r), nil })
 }
 
 // Remove implements rulebook.UserRules.
-func (l *liveRules) Remove(r protocol.ApprovalRule) error {
-	return l.edit(func(data []byte) ([]byte, error) { return withoutRule(data, r) })
+func (l *liveRules) Remove(ctx context.Context, r protocol.ApprovalRule) error {
+	return l.edit(ctx, func(data []byte) ([]byte, error) { return withoutRule(data, r) })
 }
 
 // edit changes the file, unless the result has an error.
-func (l *liveRules) edit(change func([]byte) ([]byte, error)) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	data, err := os.ReadFile(File(l.home))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if data, err = change(data); err != nil {
-		return err
-	}
-	if _, err := Parse(data); err != nil {
-		return fmt.Errorf("config.toml was not changed, because it has an error: %w", err)
-	}
-	return Write(l.home, data)
+func (l *liveRules) edit(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	return Edit(ctx, l.home, func(e *Editor) error {
+		data, err := e.Read()
+		if err != nil {
+			return err
+		}
+		if data, err = change(data); err != nil {
+			return err
+		}
+		if _, err := Parse(data); err != nil {
+			return fmt.Errorf("config.toml was not changed, because it has an error: %w", err)
+		}
+		return e.Write(data)
+	})
 }
 
 // withRule returns a config.toml with one more rule at its end; all other bytes stay.

@@ -12,38 +12,30 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// SetBaseURL writes the address of a provider into config.toml; the rest of the file stays as it is. It fails and writes nothing if
-// LoadWithBaseURL fails.
-func SetBaseURL(home, name, url string) error {
-	data, _, err := addressed(home, name, url)
-	if err != nil {
-		return err
-	}
-	return Write(home, data)
+// Move is another address of a provider in config.toml.
+type Move struct {
+	Before Config // what the file says; where it has errors, as far as it can be read
+	After  Config
+	data   []byte // of the file with the address
 }
 
-// LoadWithBaseURL returns what config.toml would say with another address of a provider. It fails if the file would then have errors or
-// another address, which inline tables and dotted keys can cause.
-func LoadWithBaseURL(home, name, url string) (Config, error) {
-	_, c, err := addressed(home, name, url)
-	return c, err
-}
-
-// addressed returns a config.toml with another address of a provider, and what it says.
-func addressed(home, name, url string) (data []byte, c Config, err error) {
+// LoadWithBaseURL returns what config.toml says, and what it would say with another address of a provider. It fails if the file would then
+// have errors or another address, which inline tables and dotted keys can cause.
+func LoadWithBaseURL(home, name, url string) (m Move, err error) {
 	before, err := os.ReadFile(File(home))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, c, err
+		return m, err
 	}
-	data = WithBaseURL(before, name, url)
-	c, err = Parse(data)
-	if err == nil && c.Providers[name].BaseURL != url {
+	m.Before, _ = Parse(before) // the address may be what it lacks
+	m.data = WithBaseURL(before, name, url)
+	m.After, err = Parse(m.data)
+	if err == nil && m.After.Providers[name].BaseURL != url {
 		err = errors.New("the file sets it in another way")
 	}
 	if err != nil {
-		return nil, c, fmt.Errorf("cannot set base_url in [providers.%s] of %s: %w; set it there yourself", name, File(home), err)
+		return m, fmt.Errorf("cannot set base_url in [providers.%s] of %s: %w; set it there yourself", name, File(home), err)
 	}
-	return data, c, nil
+	return m, nil
 }
 
 // WithBaseURL returns a config.toml with another base_url in the table of a provider; all other bytes stay. A file without the table gets

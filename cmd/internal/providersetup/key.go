@@ -31,11 +31,11 @@ type Key struct {
 // without what surrounded it. A name that lashd does not know becomes a provider if it comes with an address. The address is written last, so
 // that an earlier key never goes there; if SetKey fails before, config.toml keeps the address that it had.
 func (s Setup) SetKey(ctx context.Context, k Key) (stored protocol.StoredKey, key provider.Secret, err error) {
-	c, from, err := s.openFor(k)
+	c, _, err := s.openFor(k)
 	if err != nil {
 		return stored, key, err
 	}
-	if err := cmp.Or(unknown(c, k.Provider), loginOnly(k.Provider), noKeyFor(ctx, c, k.Provider), otherKeys(c, k)); err != nil {
+	if err := cmp.Or(unknown(c, k.Provider), loginOnly(k.Provider), noKeyFor(ctx, c, k.Provider)); err != nil {
 		return stored, key, err
 	}
 	if key, err = entered(c, k.Provider, k.Text.Reveal()); err != nil {
@@ -48,19 +48,35 @@ func (s Setup) SetKey(ctx context.Context, k Key) (stored protocol.StoredKey, ke
 			return stored, key, failedTest(k.Provider, err)
 		}
 	}
+	err = config.Edit(ctx, s.Home, func(e *config.Editor) (err error) {
+		stored, err = s.store(ctx, e, k, key, addressOf(c, k.Provider))
+		return err
+	})
+	return stored, key, err
+}
+
+// store stores a key that was tested at an address, and then the address. It fails if the provider has another address by now.
+func (s Setup) store(ctx context.Context, e *config.Editor, k Key, key provider.Secret, tested string) (stored protocol.StoredKey, err error) {
+	c, from, err := s.openFor(k)
+	if err != nil {
+		return stored, err
+	}
+	if addressOf(c, k.Provider) != tested {
+		return stored, fmt.Errorf("the key was not stored, because the address of %s has changed since the key was tested; enter the key again", Title(k.Provider))
+	}
 	place, err := from.Store.Set(ctx, k.Provider, key)
 	if err != nil {
-		return stored, key, fmt.Errorf("the key was not stored: %w", err)
+		return stored, fmt.Errorf("the key was not stored: %w", err)
 	}
 	if k.BaseURL != "" {
-		if err := config.SetBaseURL(s.Home, k.Provider, k.BaseURL); err != nil {
-			return stored, key, fmt.Errorf("the key was stored, but not the address: %w", err)
+		if err := e.SetBaseURL(k.Provider, k.BaseURL); err != nil {
+			return stored, fmt.Errorf("the key was stored, but not the address: %w", err)
 		}
 	}
 	stored = storedIn(place)
 	stored.Restart = k.BaseURL != "" || s.remember(k.Provider, key) != nil // a running daemon would send the key to the old address
 	stored.UsedFirst = setVariables(c, k.Provider)
-	return stored, key, nil
+	return stored, nil
 }
 
 // failedTest returns the error of a key whose test failed: a short one if the server rejected the key.
@@ -76,28 +92,26 @@ func failedTest(name string, err error) error {
 	return fmt.Errorf("%s rejected the key (HTTP %d)%s. lashd did not store it; check the key and enter it again", Title(name), e.Status, reason)
 }
 
-// openFor is open with the address of a key, which may be what the configuration lacks.
+// openFor is open with the address of a key, which may be what the configuration lacks. It fails if another key or headers would go there.
 func (s Setup) openFor(k Key) (config.Config, config.KeySources, error) {
 	if k.BaseURL == "" {
 		return s.open()
 	}
-	c, err := config.LoadWithBaseURL(s.Home, k.Provider, k.BaseURL)
-	if err != nil {
-		return c, config.KeySources{}, err
+	m, err := config.LoadWithBaseURL(s.Home, k.Provider, k.BaseURL)
+	if err == nil {
+		err = cmp.Or(otherKeys(m.After, k), otherHeaders(m, k.Provider))
 	}
-	return c, s.sources(c), nil
+	return m.After, s.sources(m.After), err
 }
 
 // otherKeys returns an error if another key, which counts before a stored one, would go to the address of k.
 func otherKeys(c config.Config, k Key) error {
 	set, named := setVariables(c, k.Provider), c.Providers[k.Provider].Key
 	switch {
-	case k.BaseURL == "":
-		return nil
 	case named != nil && named.Env == "":
-		return fmt.Errorf("the key that config.toml names would be sent to %s; remove key from [providers.%s], or choose another name for the provider", k.BaseURL, k.Provider)
+		return fmt.Errorf("the key that config.toml names would be sent to %s; remove key from [providers.%s], or choose another name for the provider", withoutSecrets(k.BaseURL), k.Provider)
 	case len(set) > 0:
-		return fmt.Errorf("the key in %s would be sent to %s; unset the variable, or choose another name for the provider", set[0], k.BaseURL)
+		return fmt.Errorf("the key in %s would be sent to %s; unset the variable, or choose another name for the provider", set[0], withoutSecrets(k.BaseURL))
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -203,24 +202,28 @@ func noAddress(c config.Config, name string) error {
 
 // SetDefault writes the key model into config.toml; the rest of the file stays as it is. It changes nothing if the result would not name
 // the model. It reports whether a running daemon uses the model only after its restart.
-func (s Setup) SetDefault(name string) (restart bool, err error) {
-	data, err := os.ReadFile(config.File(s.Home))
-	if err != nil && !os.IsNotExist(err) {
-		return false, err
-	}
-	before, err := config.Parse(data)
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", config.File(s.Home), err)
-	}
-	changed := config.WithModel(data, name)
-	after, err := config.Parse(changed)
-	if err != nil {
-		return false, fmt.Errorf("%s cannot name %s as its model: %w", config.File(s.Home), name, err)
-	}
-	if err := uses(after, before, name); err != nil {
-		return false, err
-	}
-	return after.DefaultName() == "", config.Write(s.Home, changed)
+func (s Setup) SetDefault(ctx context.Context, name string) (restart bool, err error) {
+	err = config.Edit(ctx, s.Home, func(e *config.Editor) error {
+		data, err := e.Read()
+		if err != nil {
+			return err
+		}
+		before, err := config.Parse(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", config.File(s.Home), err)
+		}
+		changed := config.WithModel(data, name)
+		after, err := config.Parse(changed)
+		if err != nil {
+			return fmt.Errorf("%s cannot name %s as its model: %w", config.File(s.Home), name, err)
+		}
+		if err := uses(after, before, name); err != nil {
+			return err
+		}
+		restart = after.DefaultName() == ""
+		return e.Write(changed)
+	})
+	return restart, err
 }
 
 // uses returns an error unless name is the default model of c, and the configured models of before are the same.

@@ -138,7 +138,7 @@ func (s *Service) FinishLogin(ctx context.Context, p *protocol.ProviderFinishLog
 }
 
 // SetDefaultModel implements rpc.Providers.
-func (s *Service) SetDefaultModel(_ context.Context, p *protocol.ModelSetDefaultParams) (*protocol.ModelSetDefaultResult, error) {
-	restart, err := s.SetDefault(p.Name)
+func (s *Service) SetDefaultModel(ctx context.Context, p *protocol.ModelSetDefaultParams) (*protocol.ModelSetDefaultResult, error) {
+	restart, err := s.SetDefault(ctx, p.Name)
 	return &protocol.ModelSetDefaultResult{Restart: restart}, err
 }

@@ -166,8 +166,8 @@ Example: lash model use anthropic/claude-haiku-4-5-20251001`
 }
 
 // Run changes config.toml if the result then names the model, and otherwise says why it does not.
-func (c modelUseCommand) Run(_ context.Context, e *daemon.Environment) error {
-	restart, err := providersetup.Setup{Home: e.Home}.SetDefault(c.Name)
+func (c modelUseCommand) Run(ctx context.Context, e *daemon.Environment) error {
+	restart, err := providersetup.Setup{Home: e.Home}.SetDefault(ctx, c.Name)
 	if err != nil {
 		return err
 	}
