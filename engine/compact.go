@@ -129,6 +129,8 @@ func (p *prompt) usedTokens() int64 {
 type summary struct {
 	// nodes are the first nodes of the new frame; empty if no plugin summarised.
 	nodes []protocol.NodeBody
+	// kept says for each node whether it repeats a message of the history.
+	kept []bool
 	// by is the plugin that summarised.
 	by string
 	// messages is how many messages the history had when it was summarised.
@@ -146,7 +148,7 @@ func (ss *Sessions) summarise(ctx context.Context, plugins *plugin.Session, p *p
 	s := &summary{messages: len(view.Messages())}
 	s.nodes, s.by, err = plugins.Compact(ctx, &plugin.CompactRequest{View: view, Instructions: p.Instructions, Unasked: unasked, Host: host})
 	if err == nil && len(s.nodes) > 0 {
-		err = param.CheckFrame(s.nodes, view.Messages())
+		s.kept, err = graph.Repeated(s.nodes, view.Messages()), param.CheckFrame(s.nodes, view.Messages())
 	}
 	if err != nil {
 		return nil, &plugin.OperationError{Code: plugin.OperationFailed, Name: "session/compact", Message: fmt.Sprintf("plugin %s: %v", s.by, err)}
@@ -203,6 +205,7 @@ func (s *summary) frame(session *protocol.Session) ([]protocol.Node, []change.Ev
 	}}}
 	for i, b := range s.nodes {
 		nodes = append(nodes, b.Node(protocol.DeriveNodeID(session.ID, operation, i+1), now()))
+		nodes[i+1].Kept = s.kept[i]
 	}
 	return nodes, append(events, appendedEvents(nodes[1:]...)...)
 }

@@ -77,6 +77,12 @@ func (h *head) wrote(t Turn) {
 	}
 }
 
+// nodeBody is the content of a node, as JSON. Clients and plugins write a NodeBody, and only lashd marks a node as kept.
+type nodeBody struct {
+	protocol.NodeBody
+	Kept bool `json:"kept,omitempty"`
+}
+
 // inputBody is the part of an input that never changes, as JSON.
 type inputBody struct {
 	Input       []protocol.InputPart  `json:"input"`

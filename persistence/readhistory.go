@@ -95,12 +95,12 @@ func (s *nodeScan) next(rows *sql.Rows, n *protocol.Node) error {
 		return err
 	}
 	s.bytes -= len(body)
-	var b protocol.NodeBody
+	var b nodeBody
 	if err := decode(body, &b, "node "+string(n.ID)); err != nil {
 		return err
 	}
 	n.Generation = at & 0xffffffff
-	n.Message, n.Plugin, n.FrameOpen = b.Message, b.Plugin, b.FrameOpen
+	n.Message, n.Plugin, n.FrameOpen, n.Kept = b.Message, b.Plugin, b.FrameOpen, b.Kept
 	return nil
 }
 

@@ -88,8 +88,8 @@ func (s *textScan) next(rows *sql.Rows, n *protocol.Node) error {
 	}
 	n.Generation = at & 0xffffffff
 	s.bytes -= len(body)
-	var b protocol.NodeBody
-	if intact && hasText(body) && decode(body, &b, "node "+string(n.ID)) == nil {
+	var b nodeBody
+	if intact && hasText(body) && decode(body, &b, "node "+string(n.ID)) == nil && !b.Kept {
 		n.Message = b.Message
 	}
 	return nil

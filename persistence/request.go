@@ -101,7 +101,7 @@ func (e *encoder) change(c *Commit) *change {
 		k.total = e.json(c.Total)
 	}
 	for i, n := range c.Nodes {
-		k.nodes[i] = e.json(protocol.NodeBody{Message: n.Message, Plugin: n.Plugin, FrameOpen: n.FrameOpen})
+		k.nodes[i] = e.json(nodeBody{protocol.NodeBody{Message: n.Message, Plugin: n.Plugin, FrameOpen: n.FrameOpen}, n.Kept})
 	}
 	for i, in := range c.Inputs {
 		k.inputs[i] = e.json(inputBody{in.Input, in.TurnOptions, in.Switches, in.Wake, in.Ceiling, in.Effort, in.Iterations, in.Schema})

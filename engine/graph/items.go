@@ -31,12 +31,16 @@ func Items(nodes []protocol.Node) []protocol.Item {
 
 // Shown is Items with, for each item, the parts of nodes that it shows. Both slices have the same length and order. The
 // log stores the refs of finished items instead of their content.
-// Nodes without an item, such as the opening of a frame other than a compaction, appear in neither.
+// Nodes without an item, such as the opening of a frame other than a compaction, appear in neither. Kept messages do not
+// either: they are in the result of the nodes that they repeat.
 func Shown(nodes []protocol.Node) (items []protocol.Item, refs []Ref) {
 	calls := map[protocol.CallID]int{} // index in items of a call without its result
 	cell := -1                         // index in items of the newest code cell, if it has no result
 	for i := range nodes {
 		n := &nodes[i]
+		if n.Kept {
+			continue
+		}
 		if n.Message == nil {
 			if items = appendSpecial(items, n); len(items) > len(refs) {
 				refs = append(refs, Ref{Node: n.ID})

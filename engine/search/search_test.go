@@ -158,6 +158,17 @@ func TestSearch(t *testing.T) {
 			}
 		}
 	})
+	t.Run("runtime/S11 a message that a compaction kept is found once", func(t *testing.T) {
+		s := open(t)
+		opened(t, s, "ses_a", "")
+		repeated := user("needle")
+		repeated.Kept = true
+		say(t, s, "ses_a", user("needle"), repeated, user("needle summary"))
+		all, _ := searches(t, s)
+		if got := find(t, all, "needle"); got != "a: needle summary | a: needle" {
+			t.Errorf("found %s", got)
+		}
+	})
 	t.Run("issue/21-3 tool calls, results, reasoning, wakes and system messages are not searched", func(t *testing.T) {
 		s := open(t)
 		opened(t, s, "ses_a", "")

@@ -204,7 +204,7 @@ func (v *view) completed(item *protocol.Item) []update {
 func (v *view) other(item *protocol.Item) []update {
 	switch item.Kind {
 	case protocol.ItemUserMessage:
-		if title, n, ok := item.CommandText(); ok {
+		if title, n, ok := item.AddedText(); ok {
 			return thought(fmt.Sprintf("%s (%d lines)\n", title, n))
 		}
 		if item.Origin != nil && v.shownInputs[item.Origin.InputID] {

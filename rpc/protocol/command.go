@@ -45,15 +45,22 @@ type CommandCall struct {
 	Arguments string `json:"arguments,omitempty"` // the rest of the line
 }
 
-// CommandText returns the first line of the text that a slash command, or instructions of a directory, added to the conversation, and the
-// number of its lines. ok is false for all other items. Clients show this line in place of the text, which the person did not write.
-func (i *Item) CommandText() (title string, lines int, ok bool) {
-	if i.Kind != ItemUserMessage || i.Origin == nil || !slices.Contains([]string{CommandsID, ServersID, InstructionsID}, i.Origin.Plugin) {
+// AddedText returns the first line of a text that a built-in plugin added to the conversation, and the number of its other lines: that of a
+// slash command, of an MCP server, instructions of a directory, or a summary of older history. ok is false for all other items. Clients show
+// this line in place of the text, which no person wrote.
+func (i *Item) AddedText() (title string, lines int, ok bool) {
+	if i.Kind != ItemUserMessage || i.Origin == nil || !slices.Contains(addedBy, i.Origin.Plugin) {
 		return "", 0, false
 	}
 	title, text, _ := strings.Cut(i.Text, "\n")
-	return strings.Trim(title, "[]"), len(slices.Collect(strings.Lines(text))), true
+	return strings.Trim(title, "[]"), len(slices.Collect(strings.Lines(strings.TrimSpace(text)))), true
 }
+
+// addedBy are the plugins whose texts AddedText shortens.
+var addedBy = []string{CommandsID, ServersID, InstructionsID, HistoryID}
+
+// HistoryID is the id of the plugin that summarizes older history.
+const HistoryID = "history"
 
 // CommandsID is the id of the plugin that runs slash commands, and of its query that lists them.
 const CommandsID = "lashd-commands"

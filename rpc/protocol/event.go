@@ -56,7 +56,7 @@ const (
 	EventSessionForked EventType = "session/forked"
 	// The leaf moved to an ancestor: head.
 	EventSessionRewound EventType = "session/rewound"
-	// History was compacted: frame, frameId, plugin, itemId of the item that marks it.
+	// History was compacted: frame, frameId, plugin, itemId of the item that marks it. The summary follows as item/completed; messages that stay do not.
 	EventSessionCompacted EventType = "session/compacted"
 	// The tools of the session changed: tools.
 	EventToolsChanged EventType = "tools/changed"

@@ -13,6 +13,7 @@ type Node struct {
 	Message    *Message    `json:"message,omitempty"`
 	Plugin     *PluginNode `json:"plugin,omitempty"`
 	FrameOpen  *FrameOpen  `json:"frameOpen,omitempty"`
+	Kept       bool        `json:"kept,omitempty"` // a compaction repeated this message of an older frame; people see it only there
 }
 
 // PluginNode is an entry of history that only its plugin understands.

@@ -154,7 +154,12 @@ func TestTextOfACommand(t *testing.T) {
 		if got := ansi.Strip(e.shown(markdown.Style{Width: 80})); got != "· The text of the skill /notes of home (3 lines)" {
 			t.Errorf("it shows %q", got)
 		}
-		e.item.Origin.Plugin = "other"
+		e.item.Origin.Plugin = protocol.HistoryID
+		e.item.Text = "This is a summary.\n\nWe met.\nWe talked."
+		if got := ansi.Strip(e.shown(markdown.Style{Width: 80})); got != "· This is a summary. (2 lines)" {
+			t.Errorf("it shows %q", got)
+		}
+		e.item.Origin.Plugin, e.item.Text = "other", "Other text.\nWrite."
 		if got := ansi.Strip(e.shown(markdown.Style{Width: 80})); !strings.Contains(got, "Write.") {
 			t.Errorf("the message of another plugin shows %q", got)
 		}

@@ -32,7 +32,7 @@ func (e entry) shown(style markdown.Style) string {
 	if e.item == nil {
 		return noteLines(e.note, width)
 	}
-	if title, n, ok := e.item.CommandText(); ok && e.item.Origin.Plugin == protocol.ServersID {
+	if title, n, ok := e.item.AddedText(); ok && e.item.Origin.Plugin == protocol.ServersID {
 		return mine.Render("  " + attachedText(title, n))
 	} else if ok {
 		return noteLines(fmt.Sprintf("%s (%s)", title, lineCount(n)), width)

@@ -324,7 +324,7 @@ func (t *transcript) completed(item *protocol.Item) []entry {
 	if item.Kind == protocol.ItemUserMessage && item.Text == "" && item.Attachment != nil {
 		return t.attachment(item)
 	}
-	if _, _, command := item.CommandText(); item.Kind == protocol.ItemUserMessage && !command {
+	if _, _, command := item.AddedText(); item.Kind == protocol.ItemUserMessage && !command {
 		t.written = cmp.Or(item.Text, t.written)
 		if i := slices.Index(t.said[item.TurnID], item.Text); i >= 0 {
 			t.said[item.TurnID] = slices.Delete(t.said[item.TurnID], i, i+1)

@@ -1661,6 +1661,8 @@ export interface Node {
   message?: Message;
   plugin?: PluginNode;
   frameOpen?: FrameOpen;
+  /** a compaction repeated this message of an older frame; people see it only there */
+  kept?: boolean;
 }
 
 /** NodeBody is the content of a node before it has a place in history. Exactly one field is set. */

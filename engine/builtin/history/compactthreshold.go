@@ -14,7 +14,7 @@ import (
 )
 
 // ID is the id of the plugin.
-const ID = "history"
+const ID = protocol.HistoryID
 
 // priority is the order of the plugin's hooks among those of other plugins.
 const priority = 100
