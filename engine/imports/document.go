@@ -58,6 +58,7 @@ func parse(text []byte) (*document, error) {
 		return nil, err
 	}
 	d.renew()
+	d.show()
 	return d, nil
 }
 
@@ -224,6 +225,37 @@ func (d *document) renew() {
 		}
 	}
 	d.turns = countTurns(d.nodes)
+}
+
+// show removes the mark of a kept message from each node that repeats no message of the frame before it: people would see that
+// message nowhere, but the model would read it.
+func (d *document) show() {
+	var before []protocol.Message
+	for from := 0; from < len(d.nodes); {
+		frame := d.nodes[from:d.frameEnd(from)]
+		bodies := make([]protocol.NodeBody, len(frame))
+		for i := range frame {
+			bodies[i].Message = frame[i].Message
+		}
+		for i, repeated := range graph.Repeated(bodies, before) {
+			frame[i].Kept = frame[i].Kept && repeated
+		}
+		before = nil
+		for _, m := range graph.Messages(frame) {
+			before = append(before, *m)
+		}
+		from += len(frame)
+	}
+}
+
+// frameEnd returns the end of the frame that begins at a node.
+func (d *document) frameEnd(from int) int {
+	for i := from + 1; i < len(d.nodes); i++ {
+		if d.nodes[i].FrameOpen != nil {
+			return i
+		}
+	}
+	return len(d.nodes)
 }
 
 // countTurns returns the number of turns that nodes belong to.

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -90,6 +91,30 @@ func TestParse(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestKeptMessages(t *testing.T) {
+	kept := func(text string) string {
+		return strings.Replace(message("user", fmt.Sprintf(`{"kind":"text","text":%q}`, text)), `"atMs"`, `"kept":true,"atMs"`, 1)
+	}
+	config, err := json.Marshal(protocol.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := node("f", "", fmt.Sprintf(`"frameOpen":{"key":"k","reason":"compaction","config":%s}`, config))
+	d, err := parse([]byte(documentOf(kept("first"), message("user", text), kept("x"), frame, kept("hidden"), kept("x"), kept("x"), kept("x"), frame, kept("x"), kept("first"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var marked []int
+	for i, n := range d.nodes {
+		if n.Kept {
+			marked = append(marked, i)
+		}
+	}
+	if fmt.Sprint(marked) != "[5 6 9]" {
+		t.Errorf("part13 the nodes %v are hidden from people, want [5 6 9], which repeat messages of the frame before", marked)
+	}
 }
 
 func TestRequests(t *testing.T) {
