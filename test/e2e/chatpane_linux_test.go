@@ -123,7 +123,7 @@ func TestPromptOnATerminal(t *testing.T) {
 		p := w.pane(80, 24)
 		p.shows("idle")
 		p.types("/se")
-		p.ends("› /se", "▸ /sessions  find a session of this directory, and switch to it")
+		p.ends("› /se", "▸ /sessions [ID]  find a session of this directory and open it (also /resume)")
 		p.presses("Escape")
 		p.ends("› /se")
 		p.presses("C-u")
@@ -142,7 +142,7 @@ func TestPromptOnATerminal(t *testing.T) {
 		p.shows("It is read.")
 		w.idle()
 		p.types("/s")
-		p.ends("› /s", "▸ /stop                 stop the turn", "  /sandbox readOnly|w…  set the sandbox…", "  /sessions             find a session …")
+		p.ends("› /s", "▸ /stop                 stop the turn", "  /sandbox readOnly|w…  set the sandbox…", "  /sessions [ID]        find a session …")
 		items := ask[protocol.SessionReadResult](w.dial(""), "session/read", protocol.SessionReadParams{SessionID: w.stored()[0].ID}).Data
 		if text := items[0].Text; text != `@pkg/server/main.go and @"pkg/my file.txt"` {
 			t.Errorf("the model gets %q", text)

@@ -23,12 +23,12 @@ type argumentsMsg struct{ arguments }
 
 // takesChoice reports whether the argument of a command is one of several words.
 func takesChoice(name string) bool {
-	i := slices.IndexFunc(commands, func(c command) bool { return c.name == name })
-	return i >= 0 && (name == "model" || name == "effort" || name == "resume" || words(commands[i]) != nil)
+	c, exact := commandNamed(name)
+	return exact && (slices.Contains([]string{"model", "effort", "sessions"}, c.name) || words(c) != nil)
 }
 
 // words returns the words of which a command takes one, or nil.
-func words(c command) []string {
+func words(c *command) []string {
 	if !strings.Contains(c.takes, "|") || strings.HasPrefix(c.takes, "[") {
 		return nil
 	}
@@ -37,12 +37,12 @@ func words(c command) []string {
 
 // argumentsOf returns the words that a command takes, or the command that asks the daemon for them.
 func argumentsOf(u *ui, name string) (arguments, tea.Cmd) {
-	c := commands[slices.IndexFunc(commands, func(c command) bool { return c.name == name })]
+	c, _ := commandNamed(name)
 	a := arguments{of: name, optional: strings.HasPrefix(c.takes, "[")}
 	for _, w := range words(c) {
 		a.choices = append(a.choices, prompt.Choice{Text: w})
 	}
-	switch name {
+	switch c.name {
 	case "effort":
 		if r := u.talk.session.Config.Model.Reasoning; r != nil {
 			for _, e := range r.Efforts {
@@ -51,7 +51,7 @@ func argumentsOf(u *ui, name string) (arguments, tea.Cmd) {
 		}
 	case "model":
 		return a, askArguments(u, a, "model/list", protocol.ModelListParams{}, modelChoices)
-	case "resume":
+	case "sessions":
 		return a, askArguments(u, a, "session/list", protocol.SessionListParams{Cwd: u.talk.session.Cwd, Limit: 100}, sessionChoices(u.talk.session.ID))
 	}
 	return a, nil

@@ -66,7 +66,7 @@ type ui struct {
 	style         markdown.Style       // of messages, code and diffs
 	connected     bool                 // a session is open
 	switching     bool                 // the user chose another session; events that still arrive belong to the old one
-	next          protocol.SessionID   // the session to open, if switching
+	next          switchMsg            // the session to open, if switching
 	retries       int                  // failed attempts to open the session in a row
 	unsent        []*outgoing          // requests without an answer, in order
 	leaving       bool                 // the last key was Ctrl-C; another one quits
@@ -301,7 +301,7 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 func (u *ui) happened(m eventsMsg) tea.Cmd {
 	if u.switching {
 		u.switching = false
-		u.session.Use(u.next)
+		u.session.Use(u.next.id, u.next.made)
 		return u.open
 	}
 	var where tea.Cmd
@@ -347,7 +347,7 @@ func (u *ui) use(m switchMsg) tea.Cmd {
 	if !u.connected {
 		return say("Not connected to the daemon; try again in a moment.")
 	}
-	u.over, u.talk, u.own, u.paper.flow, u.connected, u.switching, u.next = nil, newTranscript(), ownCalls{}, nil, false, true, m.id
+	u.over, u.talk, u.own, u.paper.flow, u.connected, u.switching, u.next, u.used = nil, newTranscript(), ownCalls{}, nil, false, true, m, u.used && !m.made
 	u.stop()
 	return u.println(entry{note: m.note}.shown(u.style))
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,9 +27,16 @@ type command struct {
 // /help refers to the list.
 var commands []command
 
+// otherNames are further words for commands of the chat, by the names that people know from elsewhere.
+var otherNames = map[string]string{
+	"clear": "new", "find": "sessions", "resume": "sessions", "mode": "approve", "approvals": "approve", "permissions": "approve",
+	"rewind": "turns", "exit": "quit",
+}
+
 func init() {
 	commands = []command{
 		{"help", "", "show this help", func(u *ui, _ string) tea.Cmd { return u.println(help(u.width)) }},
+		{"new", "", "start a session here; this one stays in the list (also /clear)", startNew},
 		{"queue", "TEXT", "send TEXT in a new turn after this one", (*ui).queueUp},
 		{"attach", "FILE", "send an image, PDF or text file with the next message", (*ui).attach},
 		{"cancel", "", "remove the newest queued input", (*ui).cancel},
@@ -38,7 +46,7 @@ func init() {
 		{"logout", "[PROVIDER]", "delete a stored API key", (*ui).logout},
 		{"effort", "[NAME]", "show how hard the model may think, or set it from the next turn on", (*ui).effort},
 		{"context", "", "show what fills the model's context window", (*ui).context},
-		{"approve", "ask|allow|deny", "set the decision for tool calls that no rule covers", (*ui).approve},
+		{"approve", "ask|allow|deny", "set the decision for tool calls that no rule covers (also /mode)", (*ui).approve},
 		{"sandbox", "readOnly|workspace|fullAccess", "set the sandbox of the agent's commands", (*ui).sandbox},
 		{"rules", "[add|test|remove]", "list the approval rules, or change or try them", rules},
 		{"tools", "", "list the tools of the agent", listTools},
@@ -47,14 +55,13 @@ func init() {
 		{"tasks", "[cancel ID|all]", "list running background tasks, or cancel them", tasks},
 		{"diff", "", "show the file changes of the newest turn", (*ui).diff},
 		{"undo", "[POINT] [force]", "undo the file changes of the newest turn", (*ui).undo},
-		{"turns", "", "list the turns: fork at one, go back, undo its files (also Esc Esc)", openTurns},
+		{"turns", "", "list the turns: fork, go back, undo files (also /rewind, Esc Esc)", openTurns},
 		{"compact", "[now] [TEXT]", "show what a summary would replace, and then replace it", (*ui).compact},
 		{"memory", "[N|user|add TEXT]", "list the instructions that the model gets, open one, or add a line", memory},
 		{"rename", "TITLE", "rename the session", (*ui).rename},
 		{"export", "[FILE]", "write the session to a file, as Markdown or, for .json, as JSON", export},
 		{"fork", "", "continue in a copy of the session", (*ui).fork},
-		{"sessions", "", "find a session of this directory, and switch to it", openSessions},
-		{"resume", "[ID]", "the same, or switch to the session with this id", (*ui).resume},
+		{"sessions", "[ID]", "find a session of this directory and open it (also /resume)", (*ui).resume},
 		{"id", "", "show the session id", func(u *ui, _ string) tea.Cmd { return say("%s", u.talk.session.ID) }},
 		{"quit", "", "quit; the session keeps running", func(*ui, string) tea.Cmd { return tea.Quit }},
 	}
@@ -98,23 +105,39 @@ func say(format string, args ...any) tea.Cmd {
 // name is enough for those of the chat, and an exact name wins over longer ones.
 func (u *ui) command(text string) tea.Cmd {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), " ")
-	var meant []command
-	for _, c := range commands {
-		if c.name == name {
-			meant = []command{c}
-			break
-		}
-		if name != "" && strings.HasPrefix(c.name, name) {
-			meant = append(meant, c)
-		}
-	}
-	if len(meant) != 1 || meant[0].name != name && hasCommand(u.suggest.offered, name) {
+	c, exact := commandNamed(name)
+	if c == nil || !exact && hasCommand(u.suggest.offered, name) {
 		return offeredCommand(u, text, name)
 	}
-	if u.tooEarly(meant[0].name) {
+	if u.tooEarly(c.name) {
 		return say("There is no session yet, because no model is set up. /login stores an API key.")
 	}
-	return meant[0].do(u, strings.TrimSpace(rest))
+	return c.do(u, strings.TrimSpace(rest))
+}
+
+// commandNamed returns the command of the chat with a name, or the only one whose names begin with it; nil if there is none.
+func commandNamed(name string) (found *command, exact bool) {
+	for i := range commands {
+		if slices.Contains(commands[i].names(), name) {
+			return &commands[i], true
+		}
+	}
+	for i := range commands {
+		if name == "" || !slices.ContainsFunc(commands[i].names(), func(n string) bool { return strings.HasPrefix(n, name) }) {
+			continue
+		}
+		if found != nil {
+			return nil, false
+		}
+		found = &commands[i]
+	}
+	return found, false
+}
+
+// names returns the name of a command, and then its other names in alphabetical order.
+func (c *command) names() []string {
+	others := slices.Sorted(maps.Keys(otherNames))
+	return append([]string{c.name}, slices.DeleteFunc(others, func(n string) bool { return otherNames[n] != c.name })...)
 }
 
 // whileBusy calls do if a turn is running.
@@ -264,10 +287,12 @@ func read[R any](u *ui, method string, params any, tell func(*R) string) tea.Cmd
 	}
 }
 
-// switchMsg asks the event loop to switch to another session and to show a note.
+// switchMsg asks the event loop to switch to another session and to show a note. made says that the chat has created the session for
+// an input, and deletes it if it gets none.
 type switchMsg struct {
 	id   protocol.SessionID
 	note string
+	made bool
 }
 
 // fork copies the session and switches to the copy.
@@ -278,7 +303,23 @@ func (u *ui) fork(string) tea.Cmd {
 		if err := u.session.Call(u.ctx, "session/fork", p, &r); err != nil {
 			return saidMsg(err.Error())
 		}
-		return switchMsg{r.SessionID, "You are now in a copy. /resume " + shortID(string(p.SessionID)) + " returns to the original."}
+		return switchMsg{r.SessionID, "You are now in a copy. /resume " + shortID(string(p.SessionID)) + " returns to the original.", false}
+	}
+}
+
+// startNew switches to a new session in the same directory, with the same driver. The session that it leaves stays.
+func startNew(u *ui, _ string) tea.Cmd {
+	if !u.used && u.talk.session.TurnIndex == 0 {
+		return say("This session is new.")
+	}
+	was := u.talk.session
+	p := protocol.SessionNewParams{Mutation: key(), Cwd: was.Cwd, Driver: was.Config.Driver}
+	return func() tea.Msg {
+		var r protocol.SessionNewResult
+		if err := u.session.Call(u.ctx, "session/new", p, &r); err != nil {
+			return saidMsg(err.Error())
+		}
+		return switchMsg{r.SessionID, "This is a new session. /resume " + shortID(string(was.ID)) + " returns to the one before.", true}
 	}
 }
 
@@ -303,7 +344,7 @@ func switchTo(u *ui, id protocol.SessionID) tea.Cmd {
 		if err := u.session.Call(u.ctx, "session/read", protocol.SessionReadParams{SessionID: id, Limit: 1}, &r); err != nil {
 			return saidMsg(err.Error())
 		}
-		return switchMsg{r.Session.ID, "Continuing session " + shortID(string(r.Session.ID))}
+		return switchMsg{r.Session.ID, "Continuing session " + shortID(string(r.Session.ID)), false}
 	}
 }
 

@@ -84,6 +84,8 @@ func entering(t *testing.T, line string) (said, made string) {
 func TestCommandMessages(t *testing.T) {
 	for _, c := range []struct{ line, said, made string }{
 		{"/rename", "Usage: /rename TITLE", ""},
+		{"/clear", "This session is new.", ""},
+		{"/mode deny", "Tool calls that no rule covers: deny", `"mode":"deny"`},
 		{"/rename A name", "", `"title":"A name"`},
 		{"/rwename A name", "Unknown command /rwename. Did you mean /rename?", ""},
 		{"/tasks cancel all", "All background tasks are being cancelled.", "task/cancelAll"},
@@ -164,4 +166,20 @@ func TestTextOfACommand(t *testing.T) {
 			t.Errorf("the message of another plugin shows %q", got)
 		}
 	})
+}
+
+func TestNewSession(t *testing.T) {
+	c := &calls{}
+	u := &ui{ctx: t.Context(), session: c, talk: newTranscript(), connected: true, used: true, stop: func() {}}
+	u.talk.session = protocol.Session{ID: "ses_1", Cwd: "/work", Config: protocol.Config{Driver: "rlm"}}
+	m, ok := u.command("/clear")().(switchMsg)
+	if made := strings.Join(c.made, "\n"); !strings.HasPrefix(made, "session/new") || !strings.Contains(made, `"cwd":"/work","driver":"rlm"`) {
+		t.Errorf("part/13 it calls %q", made)
+	}
+	if !ok || !m.made || !strings.Contains(m.note, "/resume ses_1 returns") {
+		t.Errorf("part/13 it switches with %+v", m)
+	}
+	if u.use(m); u.used || !u.next.made {
+		t.Errorf("part/13 used is %t and made is %t: an empty session would stay", u.used, u.next.made)
+	}
 }

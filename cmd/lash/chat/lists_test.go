@@ -226,8 +226,8 @@ func TestTurnsGoBack(t *testing.T) {
 			types(u, "esc", "esc")
 			if h.made = nil; c.name != "f forks after the turn" {
 				types(u, c.keys...)
-			} else if types(u, c.keys...); u.next != "ses_9" || !strings.Contains(strings.Join(h.made, ""), `"atNode":"nod_2"`) {
-				t.Fatalf("it switches to %q; it calls %q", u.next, h.made)
+			} else if types(u, c.keys...); u.next.id != "ses_9" || !strings.Contains(strings.Join(h.made, ""), `"atNode":"nod_2"`) {
+				t.Fatalf("it switches to %q; it calls %q", u.next.id, h.made)
 			} else {
 				return
 			}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -80,28 +81,50 @@ func hasCommand(list []protocol.CommandInfo, name string) bool {
 	return slices.ContainsFunc(list, func(c protocol.CommandInfo) bool { return c.Name == name })
 }
 
-// allCommands returns the commands of the chat and those of plugins whose names begin with a text, and then those that contain it.
-func allCommands(list []protocol.CommandInfo, text string) []prompt.Choice {
-	all := append(commandChoices(text), offeredChoices(list, text)...)
-	inside := func(c prompt.Choice) int {
-		if strings.HasPrefix(commandName(c), text) {
-			return 0
-		}
-		return 1
+// fitting is a command for the menu, with how well its name fits what is typed.
+type fitting struct {
+	prompt.Choice
+	rank int
+}
+
+// allCommands returns the commands of the chat and those of plugins that fit a text, best first.
+func allCommands(list []protocol.CommandInfo, text string) (all []prompt.Choice) {
+	var found []fitting
+	for i := range commands {
+		c := &commands[i]
+		name := slices.MinFunc(c.names(), func(a, b string) int { return cmp.Compare(rank(a, text), rank(b, text)) })
+		found = append(found, fitting{prompt.Choice{Text: strings.TrimRight("/"+name+" "+c.takes, " "), Says: c.says}, rank(name, text)})
 	}
-	slices.SortStableFunc(all, func(a, b prompt.Choice) int { return inside(a) - inside(b) })
+	for _, c := range list {
+		shown := strings.TrimRight("/"+c.Name+" "+termtext.OneLine(c.Hint, 40), " ")
+		found = append(found, fitting{prompt.Choice{Text: shown, Says: termtext.OneLine(c.Description, 100)}, rank(c.Name, text)})
+	}
+	slices.SortStableFunc(found, func(a, b fitting) int { return cmp.Compare(a.rank, b.rank) })
+	for _, f := range found {
+		if f.rank < unfit {
+			all = append(all, f.Choice)
+		}
+	}
 	return all
 }
 
-// offeredChoices returns the commands of plugins whose names begin with a text or contain it.
-func offeredChoices(list []protocol.CommandInfo, text string) (all []prompt.Choice) {
-	for _, begins := range []bool{true, false} {
-		for _, c := range list {
-			if strings.HasPrefix(c.Name, text) == begins && strings.Contains(c.Name, text) {
-				shown := strings.TrimRight("/"+c.Name+" "+termtext.OneLine(c.Hint, 40), " ")
-				all = append(all, prompt.Choice{Text: shown, Says: termtext.OneLine(c.Description, 100)})
-			}
-		}
+// unfit is the rank of a name that does not fit.
+const unfit = 4
+
+// rank says how well the name of a command fits a text: 0 if it is the text, 1 if it begins with it, 2 if a later part of it does, 3 if it
+// contains at least two letters, unfit otherwise. The extension for VS Code has the same rule.
+func rank(name, text string) int {
+	name, text = strings.ToLower(name), strings.ToLower(text)
+	parts := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(":-_", r) })
+	switch {
+	case name == text:
+		return 0
+	case strings.HasPrefix(name, text):
+		return 1
+	case slices.ContainsFunc(parts, func(p string) bool { return strings.HasPrefix(p, text) }):
+		return 2
+	case len(text) > 1 && strings.Contains(name, text):
+		return 3
 	}
-	return all
+	return unfit
 }

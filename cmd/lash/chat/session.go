@@ -34,8 +34,8 @@ type Session interface {
 	Next(ctx context.Context) ([]protocol.Event, error)
 	// Call calls a method of the daemon. After ErrGone the outcome of the call is unknown.
 	Call(ctx context.Context, method string, params, result any) error
-	// Use makes the next Open open another session.
-	Use(id protocol.SessionID)
+	// Use makes the next Open open another session. made says that the chat has created it.
+	Use(id protocol.SessionID, made bool)
 	// Choose makes the next Open create its session with a model. It has an effect only after a NoModelError.
 	Choose(model string)
 }

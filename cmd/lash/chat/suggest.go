@@ -179,36 +179,6 @@ func (s *suggest) fill() {
 	}
 }
 
-// commandChoices returns the commands whose names begin with a text, and then those
-// that contain it, if it has two letters or more.
-func commandChoices(text string) (all []prompt.Choice) {
-	for _, begins := range []bool{true, false} {
-		for _, c := range commands {
-			if within := strings.HasPrefix(c.name, text); within == begins && (within || len(text) > 1 && strings.Contains(c.name, text)) {
-				all = append(all, prompt.Choice{Text: strings.TrimRight("/"+c.name+" "+c.takes, " "), Says: c.says})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b prompt.Choice) int { // an exact name wins, as it does without a menu
-		return cmp.Compare(inexact(a, text), inexact(b, text))
-	})
-	return all
-}
-
-// inexact returns 0 for the command of a name, and 1 for others.
-func inexact(c prompt.Choice, name string) int {
-	if commandName(c) == name {
-		return 0
-	}
-	return 1
-}
-
-// commandName returns the name of the command of a choice.
-func commandName(c prompt.Choice) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(c.Text, "/"), " ")
-	return name
-}
-
 // choices returns the paths that match a text.
 func (p *paths) choices(text string) (all []prompt.Choice) {
 	if p.finder == nil {

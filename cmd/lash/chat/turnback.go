@@ -252,6 +252,6 @@ func (t *turnList) fork(turn *turns.Turn) tea.Cmd {
 			return faultMsg(err.Error())
 		}
 		note := fmt.Sprintf("You are now in a copy that ends after %q. /resume %s returns to the original.", termtext.OneLine(turn.Title(), 40), shortID(string(t.session)))
-		return switchMsg{r.SessionID, note}
+		return switchMsg{r.SessionID, note, false}
 	}
 }

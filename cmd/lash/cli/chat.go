@@ -275,8 +275,8 @@ func (s *chatSession) Call(ctx context.Context, method string, params, result an
 }
 
 // Use implements chat.Session. The next Open returns the whole other session.
-func (s *chatSession) Use(id protocol.SessionID) {
-	s.session, s.seen, s.epoch, s.whole, s.made = id, 0, 0, false, false
+func (s *chatSession) Use(id protocol.SessionID, made bool) {
+	s.session, s.seen, s.epoch, s.whole, s.made = id, 0, 0, false, made
 }
 
 // Choose implements chat.Session.
