@@ -45,12 +45,13 @@ export function sessionCommands(parts: CommandContext): Commands {
   return {
     newSession: () => newSession(parts, false),
     newSessionWith: () => newSession(parts, true),
+    clearSession: () => newSession(parts, false, "here"),
     newSessionInSideBar: () => newSession(parts, false, "sideBar"),
     openSession: change((id) => Promise.resolve(chats.show(id))),
     openInSideBar: change((id) => chats.move(id, "sideBar")),
     openInEditor: change((id) => chats.move(id, "editor")),
     forkSession: change((sessionId) => fork(parts, sessionId)),
-    renameSession: change((id) => rename(parts, id)),
+    renameSession: (target: Target, title?: unknown) => change((id) => rename(parts, id, typeof title === "string" ? title : ""))(target),
     stopSession: change((id) => stop(parts, id)),
     archiveSession: change((sessionId) => daemon.change("session/archive", { sessionId })),
     unarchiveSession: change((sessionId) => daemon.change("session/archive", { sessionId, undo: true })),
@@ -98,22 +99,25 @@ function idOf(target: Target, chats: Chats): SessionID | undefined {
 
 /**
  * newSession shows a session without messages: an open one, or a new one. askDriver lets the user choose the driver, whatever the settings
- * say. Without a place the chat is where the user wants new chats.
+ * say. Without a place the chat is where the user wants new chats; "here" is the place of the active chat, with its folder and driver.
  */
-async function newSession({ daemon, chats, offerModel }: CommandContext, askDriver: boolean, place?: "sideBar") {
-  const cwd = (await folder())?.uri.fsPath;
+async function newSession({ daemon, chats, offerModel }: CommandContext, askDriver: boolean, place?: "sideBar" | "here") {
+  const old = place === "here" ? chats.active : undefined;
+  const { session } = old?.followed.view ?? {};
+  const cwd = session?.cwd ?? (await folder())?.uri.fsPath;
   if (cwd === undefined) {
     const open = "Open Folder\u2026";
     const picked = await vscode.window.showInformationMessage("lashd: Open a folder first. A session works in a folder.", open);
     await (picked ? vscode.commands.executeCommand("vscode.openFolder") : undefined);
     return;
   }
-  const driver = await driverOfNew(daemon, askDriver);
+  const driver = session ? { driver: session.config.driver } : await driverOfNew(daemon, askDriver);
   if (driver === undefined) {
     return;
   }
+  const create = async () => (await daemon.change("session/new", { cwd, ...driver })).sessionId;
   try {
-    await chats.showNew(cwd, driver, async () => (await daemon.change("session/new", { cwd, ...driver })).sessionId, place);
+    await (old ? chats.replace(old, cwd, driver, create) : chats.showNew(cwd, driver, create, place === "sideBar" ? place : undefined));
   } catch (error) {
     if (kindOf(error) !== "modelNotFound") {
       throw error;
@@ -129,7 +133,7 @@ function folder() {
 
 async function fork({ daemon, chats }: CommandContext, id: SessionID) {
   const { sessionId } = await daemon.change("session/fork", { sessionId: id });
-  chats.show(sessionId);
+  chats.show(sessionId, id);
 }
 
 /** compact shows in the chat what a compaction would do. The user starts it there. */
@@ -142,9 +146,10 @@ async function compact({ daemon, chats }: CommandContext, sessionId: SessionID, 
   }
 }
 
-async function rename({ daemon, sessions }: CommandContext, sessionId: SessionID) {
+/** rename gives a session a title, which it asks for if it is empty. */
+async function rename({ daemon, sessions }: CommandContext, sessionId: SessionID, given: string) {
   const session = sessions.list.get(sessionId);
-  const title = await vscode.window.showInputBox({ prompt: "Session title", value: session && titleOf(session) });
+  const title = given || (await vscode.window.showInputBox({ prompt: "Session title", value: session && titleOf(session) }));
   if (title) {
     await daemon.change("session/setTitle", { sessionId, title });
   }

@@ -80,7 +80,7 @@ function begin(context: vscode.ExtensionContext): void {
   const themes = new vscode.EventEmitter<void>();
   const highlighter = new Highlighter((grammar) => loadGrammar(context.extensionPath, grammar), tokenTheme());
   const chats: Chats = new Chats({
-    daemon, log, texts, highlighter, extensionUri: context.extensionUri, onTheme: themes.event, open: (id) => chats.show(id),
+    daemon, log, texts, highlighter, extensionUri: context.extensionUri, onTheme: themes.event, open: (id, near) => chats.show(id, near),
     inDemo,
     recent: (id) => recentSessions(sessions.list, id, Date.now()),
   }, context.workspaceState);
@@ -151,7 +151,7 @@ function begin(context: vscode.ExtensionContext): void {
     vscode.window.registerWebviewViewProvider(viewId, chats.side),
     notifyFinished(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id)),
     ...register(log, {
-      ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo, offerModel: () => setup.offerModel() }), ...sidebar.commands, ...chatCommands(daemon, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands, ...proposalCommands,
+      ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo, offerModel: () => setup.offerModel() }), ...sidebar.commands, ...chatCommands(daemon, texts, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands, ...proposalCommands,
       openConfig: () => config.open(),
       commitMessage: (of: { rootUri?: vscode.Uri } | undefined) => writeCommitMessage(daemon, of),
       editSelection: () => editSelection(daemon, texts),

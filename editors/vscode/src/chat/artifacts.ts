@@ -41,7 +41,7 @@ function size(parts: Buffer[]): number {
 }
 
 /** context returns what fills the next request of a session as a message for the page. */
-export async function context(daemon: Daemon, sessionId: SessionID): Promise<ToWebview> {
+export async function context(daemon: Daemon, sessionId: SessionID): Promise<ToWebview & { type: "context" }> {
   const prompt = await daemon.call("debug/prompt", { sessionId });
   return { type: "context", parts: contextParts(prompt), incomplete: (prompt.issues ?? []).length > 0 };
 }

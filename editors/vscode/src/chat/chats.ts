@@ -7,6 +7,9 @@ import { SideChat } from "./sideChat";
 import { tabSurface, type Surface } from "./surface";
 import { UnusedSessions } from "./unused";
 
+/** Place is where a chat can be. */
+export type Place = "editor" | "sideBar";
+
 /** Chats holds the open chats of this window, at most one per session. */
 export class Chats implements vscode.WebviewPanelSerializer {
   private readonly open = new Map<SessionID, ChatPanel>();
@@ -27,30 +30,47 @@ export class Chats implements vscode.WebviewPanelSerializer {
   }
 
   /** showNew shows a session without messages in a place: an open one, or the one that create creates. */
-  async showNew(cwd: string, driver: { driver?: string }, create: () => Promise<SessionID>, place?: "sideBar"): Promise<void> {
+  async showNew(cwd: string, driver: { driver?: string }, create: () => Promise<SessionID>, place?: Place): Promise<void> {
     const views = new Map([...this.open].map(([id, chat]) => [id, chat.followed.view]));
     let id = this.unused.find({ cwd, ...driver }, views);
     if (id === undefined) {
       id = await create();
       this.unused.add(id, { cwd, ...driver });
     }
-    await (place ? this.move(id, place) : this.show(id));
+    await (place && (!this.open.has(id) || place !== this.placeOf(id)) ? this.move(id, place) : this.show(id));
   }
 
-  /** show opens the chat of a session where the user wants new chats, or reveals it. */
-  show(id: SessionID): void {
+  /** replace shows a session without messages in the place of a chat, whose session stays in the list. */
+  async replace(old: ChatPanel, cwd: string, driver: { driver?: string }, create: () => Promise<SessionID>): Promise<void> {
+    const place = this.placeOf(old.followed.id);
+    await this.showNew(cwd, driver, create, place);
+    if (this.active !== old && place === "editor") {
+      old.close();
+    }
+  }
+
+  /** show opens the chat of a session, or reveals it. It opens in the place of the chat of another session if near names one, else where the user wants new chats. */
+  show(id: SessionID, near?: SessionID): void {
     const existing = this.open.get(id);
     if (existing) {
       existing.reveal();
-    } else if (vscode.workspace.getConfiguration("lashd.chat").get("location") === "sideBar") {
+      this.use(existing);
+    } else if (this.placeOf(near) === "sideBar") {
       void this.side.show(id);
     } else {
       this.showTab(id);
     }
   }
 
+  /** placeOf returns the place of the chat of a session, or where the user wants new chats. */
+  placeOf(id: SessionID | undefined): Place {
+    const chat = id === undefined ? undefined : this.open.get(id);
+    const wanted = vscode.workspace.getConfiguration("lashd.chat").get<Place>("location", "editor");
+    return chat ? (chat.column === undefined ? "sideBar" : "editor") : wanted;
+  }
+
   /** move shows the chat of a session in the editor area or in the side bar. Its draft stays where it was. */
-  async move(id: SessionID, where: "editor" | "sideBar"): Promise<void> {
+  async move(id: SessionID, where: Place): Promise<void> {
     this.leave(id);
     await (where === "sideBar" ? this.side.show(id) : this.showTab(id));
   }
@@ -86,7 +106,9 @@ export class Chats implements vscode.WebviewPanelSerializer {
     if (state?.sessionId === undefined || this.open.has(state.sessionId)) {
       panel.dispose();
     } else {
+      const before = this.last;
       this.addTab(state.sessionId, panel);
+      this.last = panel.active ? this.last : (before ?? this.last);
     }
     return Promise.resolve();
   }
@@ -96,9 +118,16 @@ export class Chats implements vscode.WebviewPanelSerializer {
     return this.open.get(id)?.visible ?? false;
   }
 
-  /** active returns the chat that has the focus or had it last. */
+  /** active returns the chat that the user turned to last. */
   get active(): ChatPanel | undefined {
-    return [...this.open.values()].find((chat) => chat.active) ?? this.last;
+    return this.last;
+  }
+
+  private use(chat: ChatPanel) {
+    if (this.last !== chat) {
+      this.last = chat;
+      this.changed.fire(chat);
+    }
   }
 
   /** leave closes a chat that gets another place. */
@@ -143,10 +172,8 @@ export class Chats implements vscode.WebviewPanelSerializer {
     if (late) {
       chat.give(late);
     }
-    chat.onChange(() => {
-      this.last = chat.active ? chat : this.last;
-      this.changed.fire(chat);
-    });
+    chat.onUse(() => this.use(chat));
+    chat.onChange(() => this.changed.fire(chat));
     chat.onClose(() => {
       this.open.delete(id);
       void (this.moving === id ? undefined : this.unused.closed(id, chat.followed.view));

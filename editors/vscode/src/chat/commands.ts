@@ -6,12 +6,17 @@ import type { Session, SessionID, TurnID } from "../protocol";
 import { showInstructions } from "../views/instructions";
 import { sessionOf, type Node } from "../views/sessionTree";
 import { showRules, type Place } from "../views/rules";
+import type { Texts } from "../views/textDocuments";
 import type { Traces } from "../views/traces";
 import type { Chats } from "./chats";
+import { context } from "./artifacts";
+import { showHelp } from "./help";
+import { goBack, newestChanges, undoNewest, type Chat } from "./turnCommands";
 import { chooseEffort, chooseMode, chooseModel, chooseSandbox } from "./settings";
 
 /** chatCommands returns the commands on the active chat. local returns the model servers that run on this machine. */
-export function chatCommands(daemon: Daemon, chats: Chats, traces: Traces, local: () => Promise<Provider[]>): Commands {
+export function chatCommands(daemon: Daemon, texts: Texts, chats: Chats, traces: Traces, local: () => Promise<Provider[]>): Commands {
+  const editor = { daemon, texts };
   const activeSession = (): Session => {
     const session = chats.active?.followed.view?.session;
     if (!session) {
@@ -19,7 +24,19 @@ export function chatCommands(daemon: Daemon, chats: Chats, traces: Traces, local
     }
     return session;
   };
+  const activeChat = (): Chat => {
+    const session = activeSession();
+    return { session, items: chats.active?.followed.view?.items ?? [], give: (message) => chats.give(session.sessionId, message) };
+  };
   return {
+    help: () => showHelp(daemon, activeSession().sessionId, activeChat().give),
+    undoTurn: () => undoNewest(editor, activeChat()),
+    goBack: () => goBack(editor, activeChat()),
+    newestChanges: () => newestChanges(editor, activeSession()),
+    showContext: async () => {
+      const { sessionId } = activeSession();
+      chats.give(sessionId, { ...(await context(daemon, sessionId)), open: true });
+    },
     chooseModel: () => chooseModel(daemon, activeSession(), local),
     chooseEffort: () => chooseEffort(daemon, activeSession()),
     chooseMode: () => chooseMode(daemon, activeSession()),

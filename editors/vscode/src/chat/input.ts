@@ -65,30 +65,34 @@ async function argumentsFor(line: string, daemon: Daemon, sessionId: SessionID):
   return argumentSuggestions(text, typed, all, values);
 }
 
-async function commandsFor(word: string, daemon: Daemon, sessionId: SessionID): Promise<Suggestion[]> {
+/** commandsFor returns the commands that fit a word after /. */
+export async function commandsFor(word: string, daemon: Daemon, sessionId: SessionID): Promise<Suggestion[]> {
   const [commands, operations] = await Promise.all([daemon.call("command/list", { sessionId }), daemon.call("operation/list", { sessionId })]);
   return commandSuggestions(word, commands.data, operations.data);
 }
 
-/** takeCommand runs the command at the start of a text and reports that it has, or returns a command or skill of command/list to send with the text. */
-export async function takeCommand(daemon: Daemon, sessionId: SessionID, text: string): Promise<{ ran: boolean; command?: CommandCall }> {
+/** Start says what the beginning of an input is: a text, a command or skill that goes with the text, a command to run, or the name of none. */
+export type Start = { kind: "text" } | { kind: "sent"; command: CommandCall } | { kind: "own" | "operation"; call: Required<CommandCall> } | { kind: "unknown"; name: string; near?: string };
+
+/** startOf looks for a command at the start of a text. */
+export async function startOf(daemon: Daemon, sessionId: SessionID, text: string): Promise<Start> {
   const call = commandOf(text);
   if (!call) {
-    return { ran: false };
+    return { kind: "text" };
   }
   const [commands, operations] = await Promise.all([daemon.call("command/list", { sessionId }), daemon.call("operation/list", { sessionId })]);
   if (commands.data.some(({ name }) => name === call.name)) {
-    return { ran: false, command: call };
+    return { kind: "sent", command: call };
   }
-  const known = ownCommand(call.name) !== undefined || operations.data.some(({ name, kind }) => name === call.name && kind !== "query");
-  if (known) {
-    await runCommand(daemon, sessionId, call.name, call.arguments);
+  if (ownCommand(call.name) !== undefined) {
+    return { kind: "own", call };
   }
-  return { ran: known }; // other texts can begin with a slash, too, such as a path
+  const known = operations.data.some(({ name, kind }) => name === call.name && kind !== "query");
+  return known ? { kind: "operation", call } : { kind: "unknown", name: call.name, near: commandSuggestions(call.name, commands.data, operations.data)[0]?.label.slice(1) };
 }
 
 /** runCommand runs a command of the chat: one of the extension, or an operation of a plugin. */
-async function runCommand(daemon: Daemon, sessionId: SessionID, name: string, text: string) {
+export async function runCommand(daemon: Daemon, sessionId: SessionID, name: string, text: string): Promise<void> {
   const own = ownCommand(name);
   if (own !== undefined) {
     await vscode.commands.executeCommand(`lashd.${own}`, undefined, text);

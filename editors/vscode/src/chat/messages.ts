@@ -53,6 +53,8 @@ export type Mention =
 export interface Suggestion {
   label: string;
   detail: string;
+  /** the arguments that a command takes */
+  hint?: string;
   /** name of a codicon */
   icon: string;
   /** replaces the word; absent: the word is removed */
@@ -88,8 +90,10 @@ export type ToWebview =
   | { type: "stored"; id: number; digest?: Digest }
   /** a picture of the conversation, as a data URL */
   | { type: "picture"; digest: Digest; url: string }
-  /** what fills the next request */
-  | { type: "context"; parts: ContextPart[]; incomplete: boolean }
+  /** what fills the next request; open: the user has asked for it with a command */
+  | { type: "context"; parts: ContextPart[]; incomplete: boolean; open?: boolean }
+  /** the input was not sent, because no command has its name; near is the name of one that the user may mean */
+  | { type: "unknown"; name: string; near?: string }
   /** the colors of a piece of code, by line; without lines it stays plain */
   | { type: "highlighted"; id: number; lines?: Token[][] }
   /** the color theme changed */
@@ -106,7 +110,8 @@ export type ToWebview =
   | { type: "compaction"; preview: CompactionPreviewResult; instructions: string }
   /** a compaction has ended */
   | { type: "compacted"; ok: boolean }
-  | { type: "draft"; text: string }
+  /** text for the input; with replace, in place of what is there */
+  | { type: "draft"; text: string; replace?: boolean }
   | { type: "sent"; ok: boolean }
   | { type: "failed"; message: string };
 
@@ -119,7 +124,8 @@ export type WhenBusy = "queue" | "steer";
 /** FromWebview is a message from a chat to the extension. */
 export type FromWebview =
   | { type: "ready" }
-  | { type: "send"; text: string; attached: Attached[]; whenBusy: WhenBusy }
+  /** with asText, a word after a slash at the start is no command */
+  | { type: "send"; text: string; attached: Attached[]; whenBusy: WhenBusy; asText?: boolean }
   | { type: "stop" }
   | ({ type: "answer"; decisionId: DecisionID } & Answer)
   /** open the diff of a file that an open approval would change; file is its index */

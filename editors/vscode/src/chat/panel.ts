@@ -15,6 +15,9 @@ import { shownWhole } from "../toasts";
 
 export const viewType = "lashd.chat";
 
+/** ofPage are the messages that a page sends without a user who works in it. */
+const ofPage = new Set<FromWebview["type"]>(["ready", "older", "picture", "highlight", "context", "resources", "store"]);
+
 /** The delay in which events for a webview are batched. */
 const batchMs = 30;
 
@@ -31,20 +34,23 @@ export interface Context {
   recent(id: SessionID): Recent[];
   /** reports whether the daemon is that of the demo */
   inDemo(): boolean;
-  /** opens the chat of another session */
-  open(id: SessionID): void;
+  /** opens the chat of another session; near is a session in whose place it opens */
+  open(id: SessionID, near?: SessionID): void;
   /** says that the session gets a message */
   used(): void;
 }
 
 /** Given is a message to a page from outside of its chat. */
-export type Given = ToWebview & { type: "attached" | "file" | "compaction" };
+export type Given = ToWebview & { type: "attached" | "file" | "compaction" | "draft" | "context" | "goTo" };
 
 /** ChatPanel shows one session in its place. It stores only the draft; all other state comes from the daemon. */
 export class ChatPanel {
   private readonly closing: vscode.Disposable[] = [];
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onChange = this.changed.event;
+  private readonly used = new vscode.EventEmitter<void>();
+  /** fires when the user turns to the chat: it gets the focus, or its page says what the user does */
+  readonly onUse = this.used.event;
   private readonly closed = new vscode.EventEmitter<void>();
   readonly onClose = this.closed.event;
   private batch: Event[] = [];
@@ -91,7 +97,7 @@ export class ChatPanel {
     this.panel.close();
   }
 
-  /** give reveals the chat, and adds an attachment to the draft or shows what a compaction would do. */
+  /** give reveals the chat, and passes a message to its page. */
   give(message: Given): void {
     this.reveal();
     this.post(message);
@@ -100,13 +106,16 @@ export class ChatPanel {
   /** visibilityChanged handles hiding and showing. VS Code unloads a hidden page; it sends "ready" when it is loaded again. */
   private visibilityChanged() {
     this.ready &&= this.panel.visible;
+    if (this.panel.active) {
+      this.used.fire();
+    }
     this.changed.fire();
   }
 
   private post(message: ToWebview) {
     if (this.ready) {
       void this.panel.webview.postMessage(message);
-    } else if (["attached", "file", "draft", "compaction"].includes(message.type)) {
+    } else if (["attached", "file", "draft", "compaction", "context", "goTo"].includes(message.type)) {
       this.undelivered.push(message);
     }
   }
@@ -143,6 +152,9 @@ export class ChatPanel {
   }
 
   private async receive(message: FromWebview) {
+    if (!ofPage.has(message.type)) {
+      this.used.fire();
+    }
     try {
       await this.handle(message);
     } catch (error) {

@@ -1,14 +1,15 @@
 import * as vscode from "vscode";
 import { toInput } from "../model/input";
 import { titleFrom } from "../model/sessions";
+import type { CommandCall } from "../protocol";
 import type { FollowedSession } from "../sessions";
 import { answerDecision, previewFile, runAgain } from "./answers";
 import { showChange, showChanges } from "./changes";
 import { handleContents } from "./contents";
-import { handleInput, takeCommand } from "./input";
+import { handleInput, runCommand, startOf, type Start } from "./input";
 import { openLink } from "./links";
 import { Resources } from "./resources";
-import type { FromWebview, ToWebview } from "./messages";
+import type { Attached, FromWebview, ToWebview, WhenBusy } from "./messages";
 import type { Context } from "./panel";
 import { rewind, rewindMessage } from "./rewind";
 
@@ -31,7 +32,10 @@ export class Requests {
     const { id: sessionId, view } = this.followed;
     switch (message.type) {
       case "send":
-        return this.send(message);
+        return this.send(message).catch((error: unknown) => {
+          this.post({ type: "sent", ok: false });
+          throw error;
+        });
       case "stop":
         return this.stop();
       case "answer":
@@ -92,23 +96,35 @@ export class Requests {
     return this.followed.view?.session.cwd ?? "";
   }
 
-  private async send({ text, attached, whenBusy }: Of<"send">) {
+  private async send({ text, attached, whenBusy, asText }: Of<"send">) {
     const { daemon } = this.context;
     const sessionId = this.followed.id;
-    this.context.used();
-    try {
-      const { ran, command } = await takeCommand(daemon, sessionId, text);
-      if (!ran) {
-        const resources = (await this.resources.mentioned(text)).map(({ server, uri }) => ({ server, uri }));
-        const named = resources.length > 0 ? { resources, whenBusy: "queue" as const } : {}; // a running turn reads no resources
-        await daemon.change("turn/start", { sessionId, input: toInput(text, attached), whenBusy, ...(command && { command }), ...named });
-      }
-      this.post({ type: "sent", ok: true });
-      await (ran ? undefined : this.setTitle(text));
-    } catch (error) {
+    const escaped = text.startsWith("//");
+    const start: Start = asText || escaped ? { kind: "text" } : await startOf(daemon, sessionId, text);
+    if (start.kind === "unknown") {
       this.post({ type: "sent", ok: false });
-      throw error;
+      return this.post({ type: "unknown", name: start.name, near: start.near });
     }
+    if (start.kind === "own") {
+      this.post({ type: "sent", ok: true }); // first, because the command may write into the input
+      return runCommand(daemon, sessionId, start.call.name, start.call.arguments);
+    }
+    this.context.used();
+    if (start.kind === "operation") {
+      await runCommand(daemon, sessionId, start.call.name, start.call.arguments);
+      return this.post({ type: "sent", ok: true });
+    }
+    const sent = escaped ? text.slice(1) : text;
+    await this.start(sent, attached, whenBusy, start.kind === "sent" ? start.command : undefined);
+    this.post({ type: "sent", ok: true });
+    await this.setTitle(sent);
+  }
+
+  /** start starts a turn with an input, or adds it to the running one. */
+  private async start(text: string, attached: Attached[], whenBusy: WhenBusy, command: CommandCall | undefined) {
+    const resources = (await this.resources.mentioned(text)).map(({ server, uri }) => ({ server, uri }));
+    const named = resources.length > 0 ? { resources, whenBusy: "queue" as const } : {}; // a running turn reads no resources
+    await this.context.daemon.change("turn/start", { sessionId: this.followed.id, input: toInput(text, attached), whenBusy, ...(command && { command }), ...named });
   }
 
   /** setTitle sets the title of a session that has none to the beginning of an input. */
@@ -146,7 +162,7 @@ export class Requests {
   private async fork(itemId: string) {
     const r = await this.context.daemon.change("session/fork", { sessionId: this.followed.id, atNode: nodeOf(itemId) });
     await this.context.daemon.call("session/detach", { sessionId: r.sessionId });
-    this.context.open(r.sessionId);
+    this.context.open(r.sessionId, this.followed.id);
   }
 
   /** rewind undoes a turn or a message, and puts its text back into the input. */

@@ -9,6 +9,7 @@ import { h, iconButton, menuButton, redraw } from "./dom";
 import { PromptHistory } from "./promptHistory";
 import { ResourceChips } from "./resourceChips";
 import { Suggestions, type Word } from "./suggestions";
+import { UnknownCommand } from "./unknownCommand";
 
 /** Draft is the unsent input. */
 export interface Draft {
@@ -21,6 +22,7 @@ export class Composer {
   private readonly field = h("textarea", { label: "Message to the agent" });
   private readonly chips = h("div", { class: "chips" });
   private readonly problem = h("div", { class: "problem", role: "alert" });
+  readonly noCommand = new UnknownCommand((name, near) => this.setText(this.field.value.replace(`/${name}`, () => `/${near}`)), () => this.submit("queue", true));
   private readonly send = iconButton("arrow-up", "Send", () => this.submit("queue"), { class: "first send" });
   private readonly steer = iconButton("debug-step-into", "Steer", () => this.submit("steer"), { class: "plain", title: "Steer: send to the running turn, at its next step (Ctrl+Enter)" });
   private readonly stop = iconButton("debug-stop", "Stop", () => this.post({ type: "stop" }), { class: "plain", title: "Stop the running turn (Escape)" });
@@ -45,7 +47,7 @@ export class Composer {
     this.resources = new ResourceChips(post, (word) => this.removeWord(word));
     this.field.rows = 3;
     this.field.placeholder = "Ask lashd to do something. @ attaches, / runs a command.";
-    this.field.addEventListener("input", () => (this.suggestions.update(), this.changed()));
+    this.field.addEventListener("input", () => (this.noCommand.hide(), this.suggestions.update(), this.changed()));
     this.field.addEventListener("keydown", (event) => this.handleKey(event));
     this.field.addEventListener("paste", (event) => this.take(event, event.clipboardData));
     document.addEventListener("dragover", (event) => event.preventDefault());
@@ -54,7 +56,7 @@ export class Composer {
     const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also paste or drop them, or type @." });
     const settings = h("span", { class: "settings" }, this.model.element, this.effort.element, this.mode.element, this.sandbox.element, this.driver, meter);
     const bar = h("div", { class: "bar" }, attach, settings, this.stop, this.steer, this.send);
-    place.append(this.suggestions.element, h("div", { class: "box" }, this.chips, this.problem, this.field, bar));
+    place.append(this.suggestions.element, h("div", { class: "box" }, this.chips, this.problem, this.noCommand.element, this.field, bar));
   }
 
   show(running: boolean, connected: boolean, options: Options): void {
@@ -133,6 +135,7 @@ export class Composer {
 
   /** setText replaces the text, with the caret at its end. */
   setText(text: string): void {
+    this.noCommand.hide();
     this.field.value = text;
     this.field.setSelectionRange(text.length, text.length);
     this.changed();
@@ -198,13 +201,15 @@ export class Composer {
     return this.sending || !this.connected || this.files.storing || this.files.problem(this.spec) !== "";
   }
 
-  private submit(when: "queue" | "steer") {
+  /** submit sends the draft. With asText, a word after a slash at its start is no command. */
+  private submit(when: "queue" | "steer", asText = false) {
     const text = this.field.value.trim();
     if ((text === "" && this.files.list.length === 0) || this.blocked) {
       return;
     }
     this.sending = true;
-    this.post({ type: "send", text, attached: this.files.list, whenBusy: when });
+    this.noCommand.hide();
+    this.post({ type: "send", text, attached: this.files.list, whenBusy: when, ...(asText && { asText }) });
     this.changed();
   }
 

@@ -24,7 +24,10 @@ export class ContextPanel {
     }
   }
 
-  show(parts: ContextPart[], incomplete: boolean): void {
+  /** show receives the parts. With open, it also opens the panel. */
+  show(parts: ContextPart[], incomplete: boolean, open = false): void {
+    this.place.hidden &&= !open;
+    this.meter.setAttribute("aria-expanded", String(!this.place.hidden));
     this.parts = parts;
     this.incomplete = incomplete;
     this.draw();

@@ -107,7 +107,7 @@ function receive(message: ToWebview) {
       composer.showHistory(message.inputs);
       return;
     case "context":
-      context.show(message.parts, message.incomplete);
+      context.show(message.parts, message.incomplete, message.open);
       return;
     case "compaction":
       compaction.show(message.preview, message.instructions);
@@ -116,7 +116,10 @@ function receive(message: ToWebview) {
       compaction.ended(message.ok);
       return;
     case "draft":
-      composer.restoreText(message.text);
+      composer[message.replace ? "setText" : "restoreText"](message.text);
+      return;
+    case "unknown":
+      composer.noCommand.show(message.name, message.near);
       return;
     case "sent":
       composer.sent(message.ok);

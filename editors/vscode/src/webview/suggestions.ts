@@ -119,8 +119,8 @@ export class Suggestions {
     }
   }
 
-  private option({ label, detail, icon: name }: Suggestion, at: number): HTMLElement {
-    const option = h("li", { role: "option", class: at === this.at ? "chosen" : undefined }, icon(name), h("span", { class: "name" }, label), h("small", {}, detail));
+  private option({ label, detail, hint, icon: name }: Suggestion, at: number): HTMLElement {
+    const option = h("li", { role: "option", class: at === this.at ? "chosen" : undefined }, icon(name), h("span", { class: "name" }, label), h("small", {}, detail), hint !== undefined && h("span", { class: "hint" }, hint));
     option.id = `suggestion-${at}`;
     option.setAttribute("aria-selected", String(at === this.at));
     option.addEventListener("mousedown", (event) => (event.preventDefault(), this.pick(at))); // before the field loses the focus

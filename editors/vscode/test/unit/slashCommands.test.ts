@@ -1,15 +1,33 @@
 import { strict as assert } from "node:assert";
-import { commandOf, commandSuggestions, operationArgs } from "../../src/model/slashCommands";
+import { readFileSync } from "node:fs";
+import { commandOf, commandSuggestions, operationArgs, ownCommand, ownNames } from "../../src/model/slashCommands";
 import { plainOutput } from "../../src/model/terminalText";
 import type { OperationInfo } from "../../src/protocol";
 
 const operation = (name: string, more: Partial<OperationInfo> = {}): OperationInfo => ({ name, plugin: "mine", kind: "command", session: "required", ...more });
 
+/** shared are the commands of this extension and of lash chat, and examples of their completion. */
+const shared = JSON.parse(readFileSync("../../cmd/lash/chat/testdata/commands.json", "utf8")) as { both: string[][]; editor: string[]; matches: { names: string[]; typed: string; want: string[] }[] };
+
 describe("part/13 commands of the chat", () => {
+  it("have the names of those of lash chat", () => {
+    assert.deepEqual(ownNames().flat().sort(), [...shared.both.flat(), ...shared.editor].sort());
+    for (const names of shared.both) {
+      assert.equal(new Set(names.map(ownCommand)).size, 1, names.join());
+    }
+  });
+
+  it("are completed as in lash chat", () => {
+    for (const { names, typed, want } of shared.matches) {
+      const found = commandSuggestions(typed, names.map((name) => ({ name, kind: "command", plugin: "p" })), []).filter(({ insert }) => insert !== undefined);
+      assert.deepEqual(found.map(({ label }) => label.slice(1)), want, typed);
+    }
+  });
+
   it("are those of the extension and the operations of plugins, without queries", () => {
     const names = (word: string) => commandSuggestions(word, [{ name: "commit", kind: "command", plugin: "p" }, { name: "review", kind: "skill", plugin: "p", description: "Reviews.", argumentHint: "PATH" }], [operation("compile"), operation("complain", { kind: "query" })]).map(({ label }) => label);
     assert.deepEqual(names("com"), ["/compact", "/commit", "/compile"]);
-    assert.deepEqual(commandSuggestions("rev", [{ name: "review", kind: "skill", plugin: "p", description: "Reviews.", argumentHint: "PATH" }], []), [{ label: "/review", detail: "PATH \u00b7 Reviews.", icon: "lightbulb", insert: "/review" }]);
+    assert.deepEqual(commandSuggestions("revi", [{ name: "review", kind: "skill", plugin: "p", description: "Reviews.", argumentHint: "PATH" }], []), [{ label: "/review", detail: "Reviews.", hint: "PATH", icon: "lightbulb", insert: "/review" }]);
     assert.deepEqual(names("xyz"), []);
   });
 
