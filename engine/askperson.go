@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"lashd/engine/decision"
 	"lashd/engine/tool"
 	"lashd/rpc/protocol"
 )
@@ -35,7 +36,7 @@ func (h *toolHost) Ask(ctx context.Context, q tool.Question) (protocol.DecisionA
 // instead, the question stays open for the next run.
 func (a *asks) askPerson(ctx context.Context, s *toolCall, q tool.Question) (protocol.DecisionAnswer, error) {
 	asked := &question{call: s, decision: a.personQuestion(s, q)}
-	if before, ok := a.earlier[questionKeyOf(asked.decision)]; ok && !(before.Answer != nil && before.Answer.Choice == protocol.ChooseCancelled) {
+	if before, ok := a.earlier[decision.KeyOf(asked.decision)]; ok && !(before.Answer != nil && before.Answer.Choice == protocol.ChooseCancelled) {
 		asked.decision, asked.again = before, true
 	}
 	if err := a.open(ctx, []*question{asked}); err != nil {
@@ -72,7 +73,7 @@ func (a *asks) personQuestion(s *toolCall, q tool.Question) protocol.Decision {
 // keep their answers.
 func (a *asks) dropQuestions(s *toolCall) error {
 	for key, d := range a.earlier {
-		if key.kind != protocol.DecisionQuestion || key.call != s.CallID {
+		if key.Kind != protocol.DecisionQuestion || key.Call != s.CallID {
 			continue
 		}
 		if err := a.withdraw(d.ID); err != nil {

@@ -111,7 +111,7 @@ func (a *asks) deferCall(s *toolCall, how protocol.Deferral) error {
 // restoreDeferral finds the wait that a call began in an earlier run of the daemon, if there is
 // one.
 func (a *asks) restoreDeferral(s *toolCall) error {
-	d, ok := a.earlier[questionKey{kind: protocol.DecisionCompletion, call: s.CallID}]
+	d, ok := a.earlier[decision.Key{Kind: protocol.DecisionCompletion, Call: s.CallID}]
 	if !ok || s.reply != nil {
 		return nil
 	}

@@ -299,7 +299,8 @@ func (s *seams) view(more []protocol.Message) *plugin.View {
 // project computes the answer that people see of the turn. It runs off the actor, before the report
 // is made there, because the driver and plugins filter the text.
 func (s *seams) project() {
-	raw := answerOf(s.journal.result())
+	result := s.journal.result()
+	raw := result.Answer()
 	s.result.answer = projection{raw, s.visibleProse(raw)}
 }
 

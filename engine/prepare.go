@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -147,7 +146,7 @@ func (r *run) begin(about protocol.Session, past []*protocol.Message, options *p
 	r.hooks.plugins, r.judge.plugins, r.judge.base = r.lease.plugins, r.lease.plugins, r.lease.set.composer.Base()
 	r.judge.ceiling = r.judge.ceilingOf(r.id, inputs)
 	r.seams.sessionAtStart, r.seams.past = about, past
-	r.seams.input, r.seams.inputs = r.inputMessages(inputs), pluginInputs(inputs, begin.Inputs)
+	r.seams.input, r.seams.inputs = r.inputMessages(inputs), queue.PluginInputs(inputs, begin.Inputs)
 	return nil
 }
 
@@ -192,32 +191,10 @@ func (r *run) inputMessages(inputs []protocol.QueuedInput) []protocol.Message {
 	var msgs []protocol.Message
 	for _, in := range inputs {
 		if slices.Contains(r.journal.begin.Inputs, in.ID) {
-			msgs = append(msgs, inputMessage(r.id, in))
+			msgs = append(msgs, in.Message(r.id))
 		}
 	}
 	return msgs
-}
-
-// inputMessage returns the message of an input: an event message for a wake, else a message of the user.
-func inputMessage(id protocol.TurnID, in protocol.QueuedInput) protocol.Message {
-	if in.Wake != nil {
-		m := protocol.UserMessage(in.Input, &protocol.Origin{Kind: protocol.OriginProcess, TurnID: id, InputID: in.ID, Cause: &in.Wake.Cause})
-		m.Role = protocol.RoleEvent
-		return m
-	}
-	return protocol.UserMessage(in.Input, &protocol.Origin{Kind: protocol.OriginTurnInput, TurnID: id, InputID: in.ID})
-}
-
-// pluginInputs merges the plugin inputs of the inputs that a turn begins with. For each plugin the last one
-// counts.
-func pluginInputs(inputs []protocol.QueuedInput, ids []protocol.InputID) protocol.PluginInputs {
-	all := protocol.PluginInputs{}
-	for _, in := range inputs {
-		if slices.Contains(ids, in.ID) {
-			maps.Copy(all, in.PluginInputs)
-		}
-	}
-	return all
 }
 
 // recall reads the journal and the decisions that an earlier run of the daemon stored for the turn. Until a stored

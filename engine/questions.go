@@ -11,29 +11,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// questionKey identifies a question about a call within a turn, independent of decision ids. A resumed turn uses
-// it to find the question of an earlier run of the daemon, so a person is asked once.
-type questionKey struct {
-	kind  protocol.DecisionKind
-	call  protocol.CallID
-	which protocol.Digest // hash of the question, for questions that the call itself asks; else empty
-}
-
-// questionKeyOf returns the key of a decision about a call. d.Call must not be nil.
-func questionKeyOf(d protocol.Decision) questionKey {
-	if d.Kind == protocol.DecisionQuestion {
-		return questionKey{d.Kind, d.Call.CallID, d.ArgsHash}
-	}
-	return questionKey{kind: d.Kind, call: d.Call.CallID}
-}
-
 // asks opens the decisions of a turn about its calls and waits for their answers: approvals, unknown outcomes
 // after a crash, questions of tools, and completions of deferred calls. Its methods run on the goroutine of the
 // turn or of a call, never on the actor.
 type asks struct {
 	*turnStore
 	judge   *judge
-	earlier map[questionKey]protocol.Decision // decisions of this turn that an earlier run of the daemon stored
+	earlier map[decision.Key]protocol.Decision // decisions of this turn that an earlier run of the daemon stored
 }
 
 // recall reads the decisions that an earlier run of the daemon stored for the turn.
@@ -42,10 +26,10 @@ func (a *asks) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.earlier = map[questionKey]protocol.Decision{}
+	a.earlier = map[decision.Key]protocol.Decision{}
 	for _, d := range earlier {
 		if d.Call != nil {
-			a.earlier[questionKeyOf(d)] = d
+			a.earlier[decision.KeyOf(d)] = d
 		}
 	}
 	return nil
@@ -130,7 +114,7 @@ func (a *asks) questions(calls []*toolCall) ([]*question, error) {
 				return nil, err
 			}
 			s.decided.Verdict = verdict
-			_, before := a.earlier[questionKey{kind: protocol.DecisionApproval, call: s.CallID}]
+			_, before := a.earlier[decision.Key{Kind: protocol.DecisionApproval, Call: s.CallID}]
 			switch {
 			case verdict.Mode == protocol.ApproveDeny:
 				s.deny(verdict)
@@ -162,7 +146,7 @@ func (a *asks) verdict(s *toolCall) (approval.Verdict, error) {
 // applies. An answer counts only for the same arguments and paths. A repeated question keeps its stored decision.
 // After an answer to run the call again, the call is asked about again if it was interrupted once more.
 func (a *asks) addUnlessAnswered(asked []*question, s *toolCall, d protocol.Decision) []*question {
-	old, ok := a.earlier[questionKeyOf(d)]
+	old, ok := a.earlier[decision.KeyOf(d)]
 	switch {
 	case !ok || old.ArgsHash != d.ArgsHash || !slices.Equal(old.Places, d.Places):
 		return append(asked, &question{call: s, decision: d})

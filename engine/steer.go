@@ -111,7 +111,7 @@ func (r *run) admit(ctx context.Context, st *state, effect turn.Effect, p *check
 	for _, in := range entering {
 		in.State, ids = protocol.InputAccepted, append(ids, in.ID)
 		q.SetInput(c, in)
-		p.Inputs = append(p.Inputs, inputMessage(r.id, in))
+		p.Inputs = append(p.Inputs, in.Message(r.id))
 	}
 	c.Effects = append(c.Effects, persistence.Effect{
 		Turn: r.id, ID: effect.ID, Kind: string(effect.Kind), Finished: true, Hash: r.journal.prints.Envelope(&effect),

@@ -211,7 +211,7 @@ type unstarted struct {
 // receipt of the request that ends it, if there is one. It runs on the actor.
 func (ts *sessionTurns) endUnstarted(ctx context.Context, u unstarted, rc receipt.Request, result any) error {
 	turn := u.turn
-	turn.State = stateOf(u.outcome)
+	turn.State = u.outcome.State()
 	turn.Report = &protocol.TurnReport{
 		TurnID: turn.ID, SessionID: ts.st.id, State: turn.State, Outcome: &u.outcome, Issues: u.issues,
 		AcceptedAtMs: turn.AcceptedMs, StartedAtMs: turn.StartedMs,

@@ -61,7 +61,7 @@ func (t *turnResult) reportOf(result turn.Result, revision int64) *protocol.Turn
 		took = max(0, time.Since(time.UnixMilli(t.startedMs)))
 	}
 	return &protocol.TurnReport{
-		TurnID: t.journal.turn, SessionID: t.journal.session, State: stateOf(*result.Outcome), Outcome: result.Outcome, Usage: result.Usage,
+		TurnID: t.journal.turn, SessionID: t.journal.session, State: result.Outcome.State(), Outcome: result.Outcome, Usage: result.Usage,
 		Calls: result.Calls, ToolCalls: result.ToolCalls, Issues: result.Issues, HadTools: len(result.ToolCalls) > 0,
 		HadCode: result.HadCode, AcceptedAtMs: t.acceptedMs, StartedAtMs: t.startedMs, DurationMs: took.Milliseconds(),
 		HeadRevision: revision, Output: t.output(result),
@@ -87,21 +87,10 @@ func (t *turnResult) stateToStore(left bool) *pluginstate.Captured {
 	return t.captured
 }
 
-// stateOf returns the state of a turn that ended with an outcome.
-func stateOf(o protocol.TurnOutcome) protocol.TurnState {
-	switch {
-	case o.Kind == protocol.OutcomeCancelled:
-		return protocol.TurnCancelled
-	case o.Finished():
-		return protocol.TurnCompleted
-	}
-	return protocol.TurnFailed
-}
-
 // output returns the text of the turn's last assistant message as people see it, and the raw text
 // if plugins changed it.
 func (t *turnResult) output(result turn.Result) *protocol.AssistantOutput {
-	out := &protocol.AssistantOutput{State: protocol.OutputEmpty, Safe: answerOf(result)}
+	out := &protocol.AssistantOutput{State: protocol.OutputEmpty, Safe: result.Answer()}
 	if p := t.answer; p.raw == out.Safe && p.safe != p.raw {
 		out.Safe, out.Raw = p.safe, p.raw
 	}
@@ -113,20 +102,6 @@ func (t *turnResult) output(result turn.Result) *protocol.AssistantOutput {
 		out.State = protocol.OutputRecovered
 	}
 	return out
-}
-
-// answerOf returns the text of the turn's final value, or of its last assistant message as the
-// model wrote it.
-func answerOf(result turn.Result) string {
-	if o := result.Outcome; o != nil && o.Kind == protocol.OutcomeFinalValue && o.Text != "" {
-		return o.Text
-	}
-	for i := len(result.Messages) - 1; i >= 0; i-- {
-		if m := &result.Messages[i]; m.Role == protocol.RoleAssistant {
-			return m.Answer()
-		}
-	}
-	return ""
 }
 
 // projection is an answer before and after plugins changed it for people.

@@ -221,3 +221,16 @@ type Result struct {
 	Issues    []protocol.Issue
 	HadCode   bool // the turn ran code cells
 }
+
+// Answer returns the text of the turn's final value, or of its last assistant message as the model wrote it.
+func (r *Result) Answer() string {
+	if o := r.Outcome; o != nil && o.Kind == protocol.OutcomeFinalValue && o.Text != "" {
+		return o.Text
+	}
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if m := &r.Messages[i]; m.Role == protocol.RoleAssistant {
+			return m.Answer()
+		}
+	}
+	return ""
+}

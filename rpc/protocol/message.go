@@ -162,6 +162,16 @@ const (
 	InputAttachment InputType = "attachment"
 )
 
+// Message returns the message of an input that a turn uses: an event message for a wake, else a message of the user.
+func (in *QueuedInput) Message(turn TurnID) Message {
+	if in.Wake != nil {
+		m := UserMessage(in.Input, &Origin{Kind: OriginProcess, TurnID: turn, InputID: in.ID, Cause: &in.Wake.Cause})
+		m.Role = RoleEvent
+		return m
+	}
+	return UserMessage(in.Input, &Origin{Kind: OriginTurnInput, TurnID: turn, InputID: in.ID})
+}
+
 // UserMessage returns the message that an input adds to the conversation.
 func UserMessage(parts []InputPart, origin *Origin) Message {
 	m := Message{Role: RoleUser, Origin: origin}

@@ -45,6 +45,17 @@ func (o TurnOutcome) Finished() bool {
 	return false
 }
 
+// State returns the state of a turn that ended with the outcome.
+func (o TurnOutcome) State() TurnState {
+	switch {
+	case o.Kind == OutcomeCancelled:
+		return TurnCancelled
+	case o.Finished():
+		return TurnCompleted
+	}
+	return TurnFailed
+}
+
 // FrameSwitch requests a new frame in which the work continues. lashd ignores it if key or task is blank, or if key is the key of
 // the current frame.
 type FrameSwitch struct {
