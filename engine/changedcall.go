@@ -24,11 +24,54 @@ const (
 	changedHunks changedBy = "hunks"
 )
 
-// preview adds to an approval that is new what the call will change in files.
-func (a *asks) preview(ctx context.Context, q *question) {
-	if q.decision.Kind == protocol.DecisionApproval && !q.again {
-		q.decision.Detail.Files = q.call.entry.Preview(ctx, a.invocation(q.call))
+// preview adds to approvals that are new what the calls will change in files. It returns the results of calls that
+// would certainly fail.
+func (a *asks) preview(ctx context.Context, asked []*question) map[*toolCall]*protocol.ToolOutput {
+	failing := map[*toolCall]*protocol.ToolOutput{}
+	for _, q := range asked {
+		if q.decision.Kind != protocol.DecisionApproval || q.again {
+			continue
+		}
+		var fails *protocol.ToolOutput
+		if q.decision.Detail.Files, fails = q.call.entry.Preview(ctx, a.invocation(q.call)); fails != nil {
+			failing[q.call] = fails
+		}
 	}
+	return failing
+}
+
+// worthAsking previews the calls of questions. Calls that can only fail get their result and are left out.
+func (b *batch) worthAsking(ctx context.Context, asked []*question) (rest []*question, _ error) {
+	failing := b.asks.preview(ctx, asked)
+	for _, q := range asked {
+		only, err := b.onlyFails(q.call, failing)
+		switch {
+		case err != nil:
+			return nil, err
+		case only:
+			q.call.decided.Verdict = approval.CertainFailure()
+			q.call.answer(*failing[q.call])
+		default:
+			rest = append(rest, q)
+		}
+	}
+	return rest, nil
+}
+
+// onlyFails reports whether a call that would fail now can be refused without a question: no other call of the batch may
+// change its files before, no plugin wants a person to see it, and the model may read the files, which the error is about.
+func (b *batch) onlyFails(s *toolCall, failing map[*toolCall]*protocol.ToolOutput) (bool, error) {
+	read, ok := b.catalog.Lookup("read")
+	if !ok || failing[s] == nil || !b.asks.judge.plugins.Ships(read.Source()) || !s.judged.Ships || s.approval != nil {
+		return false, nil
+	}
+	if slices.ContainsFunc(b.calls, func(o *toolCall) bool {
+		return o != s && o.reply == nil && failing[o] == nil && o.judged.MayChange(s.judged)
+	}) {
+		return false, nil
+	}
+	v, err := b.asks.verdict(s.judged.ToRead(read))
+	return v.Mode == protocol.ApproveAllow, err
 }
 
 // invocation returns a call as its tool can preview it.

@@ -45,17 +45,28 @@ type question struct {
 
 // settle gets the answers that calls of a batch need before they run: whether they may run, or, for a call that a
 // crash interrupted, what became of it. All questions are opened in one commit; settle returns when each has an
-// answer. After a denial the call has its reply.
-func (a *asks) settle(ctx context.Context, calls []*toolCall) error {
-	asked, err := a.questions(calls)
-	a.journal.decide(calls)
-	if err != nil || len(asked) == 0 {
+// answer. After a denial the call has its reply. Calls that can only fail get their reply without a question, which is
+// stored at once, because the files may change.
+func (b *batch) settle(ctx context.Context, calls []*toolCall) error {
+	asked, err := b.asks.questions(calls)
+	n := len(asked)
+	if err == nil {
+		asked, err = b.worthAsking(ctx, asked)
+	}
+	b.store.journal.decide(calls)
+	if err != nil || n == 0 {
 		return err
 	}
-	defer a.journal.decide(calls)
-	for _, q := range asked {
-		a.preview(ctx, q)
+	if len(asked) < n {
+		rank(b.calls)
+		b.keep()
 	}
+	defer b.store.journal.decide(calls)
+	return b.asks.ask(ctx, asked)
+}
+
+// ask opens questions and applies their answers.
+func (a *asks) ask(ctx context.Context, asked []*question) error {
 	if err := a.open(ctx, asked); err != nil {
 		return err
 	}
@@ -109,7 +120,8 @@ func (a *asks) questions(calls []*toolCall) ([]*question, error) {
 			}
 			asked = a.addUnlessAnswered(asked, s, a.outcomeQuestion(s.ToolCall))
 		default:
-			verdict, err := a.verdict(s)
+			s.judged = a.judge.callToJudge(s)
+			verdict, err := a.verdict(s.judged)
 			if err != nil {
 				return nil, err
 			}
@@ -126,20 +138,20 @@ func (a *asks) questions(calls []*toolCall) ([]*question, error) {
 	return asked, nil
 }
 
-// verdict judges a call. It reads a person's standing answers on the actor only if rules and mode leave the call
+// verdict judges a request. It reads a person's standing answers on the actor only if rules and mode leave the call
 // to be asked about, since nothing else could change the verdict.
-func (a *asks) verdict(s *toolCall) (approval.Verdict, error) {
-	v := a.judge.judgeUnasked(s)
+func (a *asks) verdict(q *approval.Request) (approval.Verdict, error) {
+	v := q.Judge(approval.Answers{})
 	if v.Mode != protocol.ApproveAsk || v.Once {
 		return v, nil
 	}
 	answers, err := onTurnState(a.turnStore, func(ctx context.Context, st *state) (approval.Answers, error) {
-		return st.decisions.standingFor(ctx, s.judged.Policies)
+		return st.decisions.standingFor(ctx, q.Policies)
 	})
 	if err != nil {
 		return v, err
 	}
-	return s.judged.Judge(answers), nil
+	return q.Judge(answers), nil
 }
 
 // addUnlessAnswered adds a question to asked, unless an earlier run of the daemon has the answer, which it then

@@ -138,7 +138,7 @@ func (r *run) collect(ctx context.Context, effect turn.Effect, b *batch) error {
 // already, such as denied ones. perform stops if ctx is done; after an error some calls may lack
 // results.
 func (b *batch) perform(ctx context.Context) error {
-	for _, step := range []func(context.Context, []*toolCall) error{b.hooks.beforeCalls, b.asks.settle, b.checkChanged, b.scanFiles, b.start, b.dispatch} {
+	for _, step := range []func(context.Context, []*toolCall) error{b.hooks.beforeCalls, b.settle, b.checkChanged, b.scanFiles, b.start, b.dispatch} {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}

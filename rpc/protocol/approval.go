@@ -67,6 +67,7 @@ const (
 	DecidedByPlugin    DecidedBy = "plugin"    // a plugin requires an approval
 	DecidedByCeiling   DecidedBy = "ceiling"   // whoever requested the work may do no more
 	DecidedByAnswer    DecidedBy = "answer"    // an earlier answer of a person covers the call
+	DecidedByPreview   DecidedBy = "preview"   // the call could only fail, so lashd refused it without a question
 	DecidedByClient    DecidedBy = "client"    // a client makes the call itself
 	DecidedByTrust     DecidedBy = "trust"     // a person installed or approved the plugin that has the program
 )

@@ -16,6 +16,8 @@ func decidedText(d *protocol.CallDecision) string {
 		return map[protocol.ApprovalMode]string{protocol.ApproveAllow: "Allowed", protocol.ApproveDeny: "Denied"}[d.Mode] + ", because no answer came in time. Reason for the question: " + why
 	case d.Choice != "":
 		return answeredText(d) + " Reason for the question: " + why
+	case d.Why.By == protocol.DecidedByPreview:
+		return "Not run: " + why
 	case d.Mode == protocol.ApproveDeny:
 		return "Denied: " + why
 	}

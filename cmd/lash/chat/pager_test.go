@@ -51,8 +51,9 @@ func TestUnfoldedCall(t *testing.T) {
 func TestDecisionOfAnUnfoldedCall(t *testing.T) {
 	why := protocol.ApprovalReason{By: protocol.DecidedBySandbox, Text: "It runs in the sandbox."}
 	for want, d := range map[string]*protocol.CallDecision{
-		"Allowed: It runs in the sandbox.":                                                         {Mode: protocol.ApproveAllow, Why: why},
-		"Denied: It runs in the sandbox.":                                                          {Mode: protocol.ApproveDeny, Why: why},
+		"Allowed: It runs in the sandbox.": {Mode: protocol.ApproveAllow, Why: why},
+		"Denied: It runs in the sandbox.":  {Mode: protocol.ApproveDeny, Why: why},
+		"Not run: It cannot fit.":          {Mode: protocol.ApproveDeny, Why: protocol.ApprovalReason{By: protocol.DecidedByPreview, Text: "It cannot fit."}},
 		"A person allowed it once. Reason for the question: It runs in the sandbox.":               {Mode: protocol.ApproveAllow, Why: why, Choice: protocol.ChooseAllowOnce, By: "cli_a"},
 		"A person always allows it. Reason for the question: It runs in the sandbox.":              {Mode: protocol.ApproveAllow, Why: why, Choice: protocol.ChooseAllowAlways, By: "cli_a"},
 		"A person denied it. Reason for the question: It runs in the sandbox.":                     {Mode: protocol.ApproveDeny, Why: why, Choice: protocol.ChooseReject, By: "cli_a"},

@@ -627,7 +627,7 @@ export interface DebugPromptResult {
 }
 
 /** DecidedBy names what decided over a call. */
-export type DecidedBy = "rule" | "mode" | "sandbox" | "outside" | "protected" | "plugin" | "ceiling" | "answer" | "client" | "trust";
+export type DecidedBy = "rule" | "mode" | "sandbox" | "outside" | "protected" | "plugin" | "ceiling" | "answer" | "preview" | "client" | "trust";
 
 /** DecidingCommand is a simple command for which the decision alone is the same as for its line, and the reason of that. */
 export interface DecidingCommand {

@@ -25,10 +25,7 @@ type editArgs struct {
 // that it reads is the content that it replaces.
 func (f *files) edit(ctx context.Context, req request[editArgs]) (protocol.ToolOutput, error) {
 	out, err := f.change(ctx, req.view, req.host, func(p *plan) error { return p.edit(req.args) })
-	if err != nil {
-		return protocol.ToolOutput{}, fmt.Errorf("edit %s: %w", req.args.Path, err)
-	}
-	return out, nil
+	return out, explained("edit", req.args.Path, err)
 }
 
 // edit reads the file and plans the edit. The file keeps its mode.

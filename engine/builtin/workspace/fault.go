@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"lashd/engine/tool"
 	"lashd/internal/pathresolve"
@@ -38,9 +39,40 @@ var (
 	errIrregular = &fault{protocol.FailPermission, "not_regular", "this is not a regular file (a pipe, socket or device), which file tools do not open"}
 )
 
+// maxMessage is the length in bytes of a fault's message, which may quote arguments.
+const maxMessage = 2000
+
 // refuse returns the fault for invalid arguments.
 func refuse(code, format string, args ...any) error {
-	return &fault{protocol.FailInvalidRequest, code, fmt.Sprintf(format, args...)}
+	text := fmt.Sprintf(format, args...)
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
+	}
+	return &fault{protocol.FailInvalidRequest, code, text}
+}
+
+// explained names the tool and the file in the error of a call that changes files, and says that a patch changed nothing unless restoring
+// failed; nil for nil.
+func explained(tool, path string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case tool != "patch":
+		return fmt.Errorf("%s %s: %w", tool, path, err)
+	case errors.Is(err, errHalfway):
+		return fmt.Errorf("patch: %w", err)
+	}
+	return fmt.Errorf("patch, nothing was changed: %w", err)
+}
+
+// certain reports whether a call that could not be planned for this reason would fail in the same way now: its arguments do not fit the
+// files, or lead to files that the tools never open. Files that could not be read say nothing about the call.
+func certain(err error) bool {
+	f, ok := errors.AsType[*fault](err)
+	if !ok {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return f != errElsewhere && (f.class == protocol.FailInvalidRequest || f.class == protocol.FailPermission)
 }
 
 // failed converts an error to the result of a call. An outcome that is unknown after a

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -33,21 +32,14 @@ type patchArgs struct {
 	Patch string `json:"patch" jsonschema:"the whole patch, from *** Begin Patch to *** End Patch"`
 }
 
-// patch is the patch tool. It parses the patch before it waits for other changes. Its error
-// says that nothing was changed, unless restoring failed.
-func (f *files) patch(ctx context.Context, req request[patchArgs]) (out protocol.ToolOutput, err error) {
+// patch is the patch tool. It parses the patch before it waits for other changes.
+func (f *files) patch(ctx context.Context, req request[patchArgs]) (protocol.ToolOutput, error) {
 	sections, err := parsePatch(req.args.Patch)
 	if err != nil {
-		return protocol.ToolOutput{}, fmt.Errorf("patch: %w", err)
+		return protocol.ToolOutput{}, explained("patch", "", err)
 	}
-	out, err = f.change(ctx, req.view, req.host, func(p *plan) error { return p.patch(sections) })
-	if errors.Is(err, errHalfway) {
-		return protocol.ToolOutput{}, fmt.Errorf("patch: %w", err)
-	}
-	if err != nil {
-		return protocol.ToolOutput{}, fmt.Errorf("patch, nothing was changed: %w", err)
-	}
-	return out, nil
+	out, err := f.change(ctx, req.view, req.host, func(p *plan) error { return p.patch(sections) })
+	return out, explained("patch", "", err)
 }
 
 // patch plans all sections, so that an impossible one fails before any file changes.

@@ -241,6 +241,9 @@ func TestProtectedFiles(t *testing.T) {
 		for name, approval := range map[string]protocol.ApprovalConfig{"mode allow": allow, "a rule that allows": rule} {
 			t.Run("outside/8 "+c.path+" with "+name, func(t *testing.T) {
 				w := newWriter(t, c.path, approval)
+				if err := os.Mkdir(filepath.Join(w.dir, "sub"), 0o755); err != nil { // a path through a missing directory can only fail
+					t.Fatal(err)
+				}
 				asked, out := w.turn(t, protocol.ChooseReject, nil)
 				if (asked != nil) != c.asked {
 					t.Fatalf("asked %v, want %v: %+v", asked != nil, c.asked, out)

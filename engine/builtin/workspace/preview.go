@@ -25,10 +25,9 @@ const (
 var errSlow = errors.New("reading the files did not finish within " + previewPatience.String() + "; the file system may hang")
 
 // Preview implements tool.Previewer.
-func (f *files) Preview(ctx context.Context, call tool.Invocation) []protocol.FilePreview {
-	var planner func(*plan) error
-	if planner = plannerOf(call); planner == nil {
-		return nil
+func (f *files) Preview(ctx context.Context, call tool.Invocation) ([]protocol.FilePreview, *protocol.ToolOutput) {
+	if plannerOf(call) == nil {
+		return nil, nil
 	}
 	all, err := planned(ctx, f, call, func(p *plan) ([]protocol.FilePreview, error) {
 		return previews(p.changes), nil
@@ -36,15 +35,25 @@ func (f *files) Preview(ctx context.Context, call tool.Invocation) []protocol.Fi
 	if err != nil {
 		return f.problem(call, err)
 	}
-	return all
+	return all, nil
 }
 
-// problem returns the preview of a call that will fail: the files that it names, and why.
-func (f *files) problem(call tool.Invocation, err error) (all []protocol.FilePreview) {
-	for _, about := range f.Subjects(call.Name, call.Args) {
+// problem returns the preview of a call that cannot be planned: the files that it names, and why; and the result of the call if that is
+// certain.
+func (f *files) problem(call tool.Invocation, err error) (all []protocol.FilePreview, fails *protocol.ToolOutput) {
+	subjects := f.Subjects(call.Name, call.Args)
+	for _, about := range subjects {
 		all = append(all, protocol.FilePreview{Path: about.Path, Kind: protocol.PreviewChange, Problem: strings.ToValidUTF8(err.Error(), "\uFFFD")})
 	}
-	return all
+	if !certain(err) {
+		return all, nil
+	}
+	path := ""
+	if len(subjects) > 0 {
+		path = subjects[0].Path
+	}
+	out := failed(explained(call.Name, path, err))
+	return all, &out
 }
 
 // plannerOf returns the function that plans the changes of a call; nil if its tool changes no files. The function reads files.

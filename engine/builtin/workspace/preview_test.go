@@ -1,8 +1,11 @@
 package workspace
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -79,21 +82,57 @@ func TestPreviewShowsWhatCallsWillChange(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := b.names(t)
-			got := b.files.Preview(t.Context(), invocation(c.tool, c.args))
+			call := invocation(c.tool, c.args)
+			got, fails := b.files.Preview(t.Context(), call)
 			if diff := cmp.Diff(c.want, brief(got)); diff != "" {
 				t.Error(diff)
 			}
 			if size := len(encodePreview(got)); size > maxPreview*2 {
 				t.Errorf("the preview has %d bytes", size)
 			}
+			if problem := len(got) > 0 && got[0].Problem != ""; problem != (fails != nil) {
+				t.Errorf("the certain result is %+v", fails)
+			}
+			if fails != nil { // it is that of the tool
+				call.Host = b.host
+				if res, err := b.files.Execute(t.Context(), call); err != nil || !cmp.Equal(res.Output, *fails) {
+					t.Errorf("the call returns %+v, the preview says %+v", res.Output, fails)
+				}
+			}
 			if !slices.Equal(b.names(t), before) || b.get(t, "a.txt") != tenLines {
 				t.Errorf("the preview changed files: %v", b.names(t))
 			}
 		})
 	}
-	got := b.files.Preview(t.Context(), invocation("edit", editArgs{Path: "a.txt", Old: "6\n", New: "six\n"}))
+	got, _ := b.files.Preview(t.Context(), invocation("edit", editArgs{Path: "a.txt", Old: "6\n", New: "six\n"}))
 	if want := " 3\n 4\n 5\n-6\n+six\n 7\n 8\n 9\n"; got[0].Hunks[0].Text != want || got[0].Before != protocol.DigestOf([]byte(tenLines)) {
 		t.Errorf("the hunk is %q, the hash %s", got[0].Hunks[0].Text, got[0].Before)
+	}
+}
+
+// A file that could not be read says nothing about the call, which may succeed later.
+func TestPreviewOfAFileThatCannotBeRead(t *testing.T) {
+	b := newBench(t)
+	b.put(t, "a", "one\n")
+	if err := os.Symlink("loop", filepath.Join(b.files.cwd, "loop")); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := invocation("edit", editArgs{Path: "a", Old: "two", New: "2"})
+	elsewhere.Places = []string{filepath.Join(b.files.cwd, "b")}
+	slow, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		call tool.Invocation
+	}{
+		"a link to itself":                      {t.Context(), invocation("edit", editArgs{Path: "loop", Old: "two", New: "2"})},
+		"a path that led elsewhere when judged": {t.Context(), elsewhere},
+		"a file system that hangs":              {slow, invocation("edit", editArgs{Path: "a", Old: "two", New: "2"})},
+	} {
+		got, fails := b.files.Preview(c.ctx, c.call)
+		if len(got) != 1 || got[0].Problem == "" || fails != nil {
+			t.Errorf("%s: the preview is %+v, the certain result %+v", name, got, fails)
+		}
 	}
 }
 
@@ -121,7 +160,8 @@ func TestCallIsRefusedAfterTheFileOfItsPreviewHasChanged(t *testing.T) {
 			b := newBench(t)
 			b.put(t, "a", "one\n")
 			c.call.Shown = map[string]protocol.Digest{}
-			for _, f := range b.files.Preview(t.Context(), c.call) {
+			shown, _ := b.files.Preview(t.Context(), c.call)
+			for _, f := range shown {
 				c.call.Shown[f.Path] = f.Before
 			}
 			for name, content := range c.change {
@@ -161,7 +201,7 @@ func TestChosenHunks(t *testing.T) {
 			invocation("edit", editArgs{Path: "f", Old: before, New: after}),
 			invocation("patch", patchArgs{"*** Begin Patch\n*** Update File: f\n" + wholePatch(before, after) + "\n*** End Patch"}),
 		}).Draw(rt, "call")
-		shown := b.files.Preview(t.Context(), call)
+		shown, _ := b.files.Preview(t.Context(), call)
 		if len(shown) == 0 || shown[0].Problem != "" {
 			return // the patch format cannot say this change
 		}

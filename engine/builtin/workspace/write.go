@@ -23,10 +23,7 @@ type writeArgs struct {
 // An error names the path as the model wrote it.
 func (f *files) write(ctx context.Context, req request[writeArgs]) (protocol.ToolOutput, error) {
 	out, err := f.change(ctx, req.view, req.host, func(p *plan) error { return p.write(req.args) })
-	if err != nil {
-		return protocol.ToolOutput{}, fmt.Errorf("write %s: %w", req.args.Path, err)
-	}
-	return out, nil
+	return out, explained("write", req.args.Path, err)
 }
 
 // write plans to replace or create a file. It reads the old content for the diff, and plans no

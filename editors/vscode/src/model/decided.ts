@@ -15,11 +15,11 @@ const answered: Partial<Record<DecisionChoice, string>> = {
 };
 
 /** verdictOf says how a tool call was decided. A decision without a question ends with a colon, before the reason for it. */
-export function verdictOf({ mode, choice, by, hunks }: CallDecision): string {
+export function verdictOf({ mode, choice, by, hunks, why }: CallDecision): string {
   if (mode === "allow" && hunks) {
     return `Allowed only ${counted(hunks.length, "change")}. The others were denied.`;
   }
-  const verdict = mode === "deny" ? "Denied" : "Allowed";
+  const verdict = mode === "allow" ? "Allowed" : why.by === "preview" ? "Not run" : "Denied";
   if (by === "deadline") {
     return `${verdict}, because no answer came in time.`;
   }

@@ -10,6 +10,7 @@ describe("part11/3 how a call was decided", () => {
   it("names what allowed or denied it", () => {
     assert.equal(decidedText({ mode: "allow", why }), "Allowed: It runs in the sandbox.");
     assert.equal(decidedText({ mode: "deny", why }), "Denied: It runs in the sandbox.");
+    assert.equal(decidedText({ mode: "deny", why: { by: "preview", text: "It cannot fit." } }), "Not run: It cannot fit.");
   });
 
   it("names the answer of a person, and why lashd asked", () => {
