@@ -28,9 +28,9 @@ type session struct {
 	key int64
 	// feed sends events to subscribers. It stays open when the state is loaded again.
 	feed *feed.Feed
-	// clientServers are the MCP servers that a client added; nil if there are none. They also
+	// clientServers has the MCP servers that a client added. They also
 	// survive a reload. The holder of the plugin lock replaces them, on the actor.
-	clientServers *clientserver.Set
+	clientServers clientserver.Slot
 	// mail is unbuffered: a completed send means that the actor has the function and will run it.
 	mail chan func(*state)
 	// closed is closed when the actor has returned and the handle is out of Engine.sessions.
@@ -279,7 +279,7 @@ func (s *session) serve(ctx context.Context, st *state) {
 // leave removes the handle from the engine and disconnects the client's MCP servers. The next use
 // of the session creates a new handle.
 func (s *session) leave() {
-	s.clientServers.Disconnect()
+	s.clientServers.Load().Disconnect()
 	s.eng.mu.Lock()
 	if s.eng.sessions[s.id] == s {
 		delete(s.eng.sessions, s.id)

@@ -63,7 +63,7 @@ func (ss *Sessions) adoptServers(ctx context.Context, id protocol.SessionID, g *
 		return nil
 	}
 	_, err := lockedPlugins(ctx, ss.eng, id, func(k *pluginLock) (struct{}, error) {
-		if k.owner.clientServers != nil {
+		if k.owner.clientServers.Load() != nil {
 			return struct{}{}, nil
 		}
 		return struct{}{}, k.replaceServers(g)
@@ -92,8 +92,7 @@ func (k *pluginLock) replaceServers(g *clientserver.Set) error {
 // setServers disconnects the previous servers, stores g in the session and watches g's client. It
 // runs on the actor.
 func (s *session) setServers(ctx context.Context, g *clientserver.Set) {
-	s.clientServers.Disconnect()
-	s.clientServers = g
+	s.clientServers.Replace(g)
 	if g == nil {
 		return
 	}
@@ -115,7 +114,7 @@ func (s *session) setServers(ctx context.Context, g *clientserver.Set) {
 func (ss *Sessions) dropServersLater(ctx context.Context, id protocol.SessionID, g *clientserver.Set) {
 	g.Disconnect()
 	ss.dropClientAddition(ctx, id, "tools", func(k *pluginLock) error {
-		if k.owner.clientServers != g {
+		if k.owner.clientServers.Load() != g {
 			return nil
 		}
 		return k.replaceServers(nil)
@@ -142,7 +141,7 @@ func (ss *Sessions) dropClientAddition(ctx context.Context, id protocol.SessionI
 
 // replaceServerTools replaces the tools of the session's present servers in r with those of g.
 func (k *pluginLock) replaceServerTools(r *tool.Registry, g *clientserver.Set) error {
-	st, old := k.owner, k.owner.clientServers
+	st, old := k.owner, k.owner.clientServers.Load()
 	_, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(context.Context) (struct{}, error) {
 		old.Unregister(r)
 		g.Register(r, st.logSkippedServer)

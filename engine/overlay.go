@@ -66,7 +66,7 @@ func (o *sessionOverlay) awaitsClient() bool { return len(o.calls) > 0 }
 // othersVisit reports whether another client has added something that is tied to its connection. A client that
 // sets an empty overlay must not remove that.
 func (k *pluginLock) othersVisit(client protocol.ClientID) bool {
-	o, guests := k.owner.overlay.current(), k.owner.clientServers
+	o, guests := k.owner.overlay.current(), k.owner.clientServers.Load()
 	return o.Passing && o.ClientID != client || guests != nil && guests.Client != client
 }
 
@@ -92,7 +92,7 @@ func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p 
 		}
 		st := k.owner // its overlay and its servers change only under the lock
 		next := overlay{ClientID: client, Tools: p.Tools, Prompt: p.Prompt, WithoutBase: p.IncludeBaseTools != nil && !*p.IncludeBaseTools, Passing: p.WhileConnected}
-		same := st.clientServers == nil && bytes.Equal(encode(next), encode(st.overlay.current()))
+		same := st.clientServers.Load() == nil && bytes.Equal(encode(next), encode(st.overlay.current()))
 		if g == nil && (same || next.nothing() && k.othersVisit(client)) {
 			return &protocol.SessionOverlayResult{Tools: t.composer.Base().State(), Seq: k.row().Seq}, nil
 		}
@@ -107,7 +107,7 @@ func (ss *Sessions) SetOverlay(ctx context.Context, client protocol.ClientID, p 
 // setOverlay commits an overlay and new MCP servers with the resulting catalog. The catalog is built first,
 // because building it may fail. After an error the tools, servers and catalog are as before.
 func (k *pluginLock) setOverlay(t *pluginSet, next overlay, g *clientserver.Set, rc receipt.Request) (*protocol.SessionOverlayResult, error) {
-	base, old := t.composer.Base(), k.owner.clientServers
+	base, old := t.composer.Base(), k.owner.clientServers.Load()
 	before, generation := base.Checkpoint(), base.Generation()
 	err := k.replaceServerTools(base, g)
 	if err == nil {

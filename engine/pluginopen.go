@@ -45,7 +45,9 @@ func (k *pluginLock) install(cfg protocol.Config, before *protocol.ToolState) (t
 // goroutine within the time limits of workgroup, never on the actor.
 func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState) (t *pluginSet, installed bool, err error) {
 	plugins, err := workgroup.CallPlugin(k.ctx, k.eng.group, func(ctx context.Context) (*plugin.Session, error) {
-		return k.eng.build(ctx, cfg, buildContextOf(k.eng, k.row(), cfg), sharedHost)
+		bc := buildContextOf(k.eng, k.row(), cfg)
+		bc.Servers = k.owner.clientServers.Providers
+		return k.eng.build(ctx, cfg, bc, sharedHost)
 	})
 	if err != nil {
 		k.eng.group.LogPanic(err)
@@ -101,7 +103,7 @@ func (k *pluginLock) tryInstall(cfg protocol.Config, before *protocol.ToolState)
 // newOpening reads what plugins that were just built need from the session. It reads history and execution state
 // only if a plugin uses them, as both can be large. It runs on the actor.
 func newOpening(st *state, plugins *plugin.Session) (o *opening, err error) {
-	o = &opening{head: st.row.Head, tools: st.stored.toolState(), overlay: st.overlay.current(), guests: st.clientServers}
+	o = &opening{head: st.row.Head, tools: st.stored.toolState(), overlay: st.overlay.current(), guests: st.clientServers.Load()}
 	o.Recorded = st.stored.optionsOf(st.row.Head.Frame)
 	o.Plugins, err = st.stored.pluginSnapshot(st.ctx, st.stored.pluginState(), "")
 	if err == nil && plugins.Executes() {

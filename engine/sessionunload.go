@@ -12,7 +12,7 @@ import (
 // client tool calls, client MCP servers, plugin work or subscribers. If so, it takes the lock of the plugins, and the caller
 // must end the state.
 func (st *state) endUnused() bool {
-	return len(st.queue.Turns()) == 0 && !st.overlay.awaitsClient() && len(st.decisions.All()) == 0 && st.clientServers == nil && !st.feed.Watched() && st.plugins.endUnused()
+	return len(st.queue.Turns()) == 0 && !st.overlay.awaitsClient() && len(st.decisions.All()) == 0 && st.clientServers.Load() == nil && !st.feed.Watched() && st.plugins.endUnused()
 }
 
 // unload ends the state, before the session leaves memory or is loaded again. A running turn is

@@ -185,10 +185,7 @@ func (l *Loader) tryOut(ctx context.Context, units []*unit) (*plugin.Host, error
 		}
 		names, factories = append(names, u.name()), append(factories, u.factory)
 	}
-	factories = append(factories, skills.New(sources(units)))
-	if f := mcp.NewInputs(serversOf(units)); f != nil {
-		factories = append(factories, f)
-	}
+	factories = append(factories, skills.New(sources(units)), mcp.NewInputs(serversOf(units)))
 	host, err := l.config.Base.With(factories, replaced...)
 	if err != nil {
 		return nil, err

@@ -167,7 +167,7 @@ func groups() []group {
 			"mcp/login":       wait("Starts an OAuth login to an MCP server of a plugin. Show the address to a person, then call `mcp/finishLogin`.", (*conn).mcpLogin),
 			"mcp/finishLogin": wait("Finishes a login with the address that the browser opened, and connects the server. lashd keeps the tokens in the system's keyring or in a private file.", (*conn).mcpFinishLogin),
 			"mcp/cancelLogin": bind("Ends a login in progress.", (*conn).mcpCancelLogin),
-			"mcp/resources":   wait("Lists the resources and resource templates of the MCP servers of a session's plugins. `turn/start` reads some with `resources`.", (*conn).mcpResources),
+			"mcp/resources":   wait("Lists the resources and resource templates of a session's MCP servers. `turn/start` reads some with `resources`.", (*conn).mcpResources),
 			"mcp/complete":    wait("Completes an argument of a prompt or of a resource template of an MCP server.", (*conn).mcpComplete),
 			"mcp/logout":      wait("Deletes the login to an MCP server.", (*conn).mcpLogout),
 		}},

@@ -1,4 +1,4 @@
-// Package clientserver connects the MCP servers that a client adds to one session, and offers their tools while the client is connected. The
+// Package clientserver connects the MCP servers that a client adds to one session, and offers them while the client is connected. The
 // engine decides which session has which set. Nothing about the servers is stored, because their settings can contain secrets.
 package clientserver
 

@@ -9,6 +9,7 @@ package plugin
 import (
 	"encoding/json"
 
+	"lashd/engine/tool"
 	"lashd/engine/turn"
 	"lashd/rpc/protocol"
 )
@@ -47,6 +48,8 @@ type BuildContext struct {
 	Sandbox  protocol.SandboxMode
 	Cwd      string // the workspace: an absolute path, checked by the caller
 	StateDir string // where lashd keeps its own files; plugins must not touch it
+	// Servers returns the MCP servers that a client adds to the session now, by name. Nil: the session never has any.
+	Servers func() []tool.Provider
 }
 
 // Root reports whether the session has no parent session.

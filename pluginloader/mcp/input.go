@@ -5,31 +5,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"lashd/engine/authority"
 	"lashd/engine/plugin"
 	"lashd/internal/mcpinput"
+	"lashd/pluginloader/child"
 	"lashd/rpc/protocol"
 )
 
-// Source is the servers of a plugin.
+// Source is the servers of a plugin, or a server that a client adds to a session.
 type Source struct {
-	Plugin  string // its name
+	Plugin  string // its name; empty: a client adds the server
 	Servers *Part
 }
 
-// Inputs is the factory of the plugin that gives people the prompts and resources of the MCP servers of all loaded plugins: prompts as
-// slash commands, and resources that they name in an input. The loader adds one to each set of plugins with servers. lashd asks a server
-// only when a turn begins whose input names it. Of several servers of one name, only that of the first source counts. It does not change.
-type Inputs struct{ sources []Source }
+// Inputs is the factory of the plugin that gives people the prompts and resources of MCP servers: prompts as slash commands, and resources
+// that they name in an input. The servers are those of all loaded plugins, and then those that a client adds to the session. The loader
+// adds one to each set of plugins. lashd asks a server only when a turn begins whose input names it. Of several servers of one name, only
+// that of the first source counts. It does not change.
+type Inputs struct{ sources sources }
 
-// NewInputs returns a factory for sources in the order in which their plugins register, or nil without servers.
-func NewInputs(sources []Source) *Inputs {
-	if len(sources) == 0 {
-		return nil
-	}
-	return &Inputs{sources}
-}
+// NewInputs returns a factory for sources in the order in which their plugins register.
+func NewInputs(all []Source) *Inputs { return &Inputs{all} }
 
 // ID implements plugin.Factory.
 func (*Inputs) ID() string { return protocol.ServersID }
@@ -82,9 +82,29 @@ func (i *instance) at(v *plugin.View) Session {
 	return Session{ID: i.context.SessionID, Cwd: i.context.Cwd, Sandbox: authority.Narrowest(i.context.Sandbox, v.Session.Config.Approval.Sandbox)}
 }
 
-// servers returns the servers of the first plugin that has a server of that name; nil: none.
-func (f *Inputs) servers(name string) *Part {
-	for _, s := range f.sources {
+// now returns the sources of the session: those of plugins, and those that a client adds now.
+func (i *instance) now() sources {
+	if i.context.Servers == nil {
+		return i.sources
+	}
+	all := slices.Clone(i.sources)
+	for _, p := range i.context.Servers() {
+		if added, ok := p.(interface{ part() *Part }); ok {
+			all = append(all, Source{Servers: added.part()})
+		}
+	}
+	return all
+}
+
+// part returns the servers themselves. With it, instance finds those in what a client adds.
+func (p *Part) part() *Part { return p }
+
+// sources are servers in the order in which they count.
+type sources []Source
+
+// servers returns the servers of the first source that has a server of that name; nil: none.
+func (all sources) servers(name string) *Part {
+	for _, s := range all {
 		if s.Servers.Has(name) {
 			return s.Servers
 		}
@@ -93,15 +113,34 @@ func (f *Inputs) servers(name string) *Part {
 }
 
 // promptsOf returns the prompts of the servers of a source that no earlier source has.
-func (f *Inputs) promptsOf(s Source) []Prompt {
-	return slices.DeleteFunc(s.Servers.Prompts(), func(p Prompt) bool { return f.servers(p.Server) != s.Servers })
+func (all sources) promptsOf(s Source) []Prompt {
+	return slices.DeleteFunc(s.Servers.Prompts(), func(p Prompt) bool { return all.servers(p.Server) != s.Servers })
+}
+
+// named returns a source for each server that counts, with its name.
+func (all sources) named() (each []namedServer) {
+	for _, s := range all {
+		for _, name := range s.Servers.Names() {
+			if all.servers(name) == s.Servers {
+				each = append(each, namedServer{s.Servers, name})
+			}
+		}
+	}
+	return each
+}
+
+// namedServer is a server under its name.
+type namedServer struct {
+	part *Part
+	name string
 }
 
 // prompts implements the query that lists prompts as slash commands.
 func (i *instance) prompts(context.Context, *plugin.OperationCall) (json.RawMessage, error) {
 	r := protocol.CommandListResult{Data: []protocol.CommandInfo{}}
-	for _, s := range i.sources {
-		for _, p := range i.promptsOf(s) {
+	all := i.now()
+	for _, s := range all {
+		for _, p := range all.promptsOf(s) {
 			r.Data = append(r.Data, protocol.CommandInfo{
 				Name: p.Command, Kind: protocol.CommandPrompt, Description: p.Description, Hint: mcpinput.Hint(p.Arguments), Plugin: s.Plugin,
 				Server: p.Server, Prompt: p.Name, Arguments: p.Arguments,
@@ -111,26 +150,48 @@ func (i *instance) prompts(context.Context, *plugin.OperationCall) (json.RawMess
 	return json.Marshal(r)
 }
 
-// resources implements the query that lists resources. A server that fails has its error in place of resources.
+// resources implements the query that lists resources, by server. It asks all servers side by side, so a slow one does not delay the
+// others. A server that fails, or does not answer in its time, is named with its error.
 func (i *instance) resources(ctx context.Context, call *plugin.OperationCall) (json.RawMessage, error) {
 	view, err := call.Host.State.View(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	r := protocol.MCPResourcesResult{Data: []protocol.ResourceInfo{}, Failed: []protocol.ServerFailure{}}
-	for _, s := range i.sources {
-		for _, name := range s.Servers.Names() {
-			if i.servers(name) != s.Servers {
-				continue
-			}
-			all, err := s.Servers.Resources(ctx, i.at(view), name)
-			r.Data = append(r.Data, all...)
-			if err != nil {
-				r.Failed = append(r.Failed, protocol.ServerFailure{Server: name, Reason: err.Error()})
-			}
+	for _, a := range listEach(ctx, i.now().named(), i.at(view)) {
+		r.Data = append(r.Data, a.data...)
+		if a.err != nil {
+			r.Failed = append(r.Failed, protocol.ServerFailure{Server: a.server, Reason: a.err.Error()})
 		}
 	}
 	return json.Marshal(r)
+}
+
+// listing is what a server answered to the question for its resources.
+type listing struct {
+	server string
+	data   []protocol.ResourceInfo
+	err    error
+}
+
+// listEach asks servers for their resources, mostAsked at a time, and returns the answers in the order of the servers. Each server has an
+// equal part of askTime, so that all together take no longer.
+func listEach(ctx context.Context, servers []namedServer, at Session) []listing {
+	rounds := (len(servers) + mostAsked - 1) / mostAsked
+	all := make([]listing, len(servers))
+	var asking errgroup.Group
+	asking.SetLimit(mostAsked)
+	for n, s := range servers {
+		asking.Go(func() error {
+			ctx, cancel := context.WithTimeoutCause(ctx, askTime/time.Duration(rounds), child.ErrLate)
+			defer cancel()
+			data, err := s.part.Resources(ctx, at, s.name)
+			all[n] = listing{s.name, data, err}
+			return nil
+		})
+	}
+	_ = asking.Wait() // each answer has its own error
+	return all
 }
 
 // complete implements the query that completes an argument.
@@ -139,7 +200,7 @@ func (i *instance) complete(ctx context.Context, call *plugin.OperationCall) (js
 	if err := json.Unmarshal(call.Args, &p); err != nil {
 		return nil, err
 	}
-	servers := i.servers(p.Server)
+	servers := i.now().servers(p.Server)
 	if servers == nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoServer, p.Server)
 	}
@@ -188,8 +249,9 @@ func (i *instance) beforeTurn(ctx context.Context, tc *plugin.TurnContext) ([]pl
 
 // prompt returns the message of a prompt.
 func (i *instance) prompt(ctx context.Context, v *plugin.View, call *protocol.CommandCall) (plugin.Message, error) {
-	for _, s := range i.sources {
-		list := i.promptsOf(s)
+	all := i.now()
+	for _, s := range all {
+		list := all.promptsOf(s)
 		n := slices.IndexFunc(list, func(p Prompt) bool { return p.Command == call.Name })
 		if n < 0 {
 			continue
@@ -205,14 +267,14 @@ func (i *instance) prompt(ctx context.Context, v *plugin.View, call *protocol.Co
 		}
 		return message(fmt.Sprintf("[The text of the prompt /%s of the MCP server %s]\n", call.Name, p.Server), text, files), nil
 	}
-	return plugin.Message{}, fmt.Errorf("there is no command /%s by now; command/list has the commands", call.Name)
+	return plugin.Message{}, fmt.Errorf("run /%s: the session has no such command now; if it is a prompt of a server that a client added, connect that client again", call.Name)
 }
 
 // resource returns the message of a resource.
 func (i *instance) resource(ctx context.Context, v *plugin.View, r protocol.ResourceMention) (plugin.Message, error) {
-	servers := i.servers(r.Server)
+	servers := i.now().servers(r.Server)
 	if servers == nil {
-		return plugin.Message{}, fmt.Errorf("read @%s:%s: %w", r.Server, r.URI, ErrNoServer)
+		return plugin.Message{}, fmt.Errorf("read @%s:%s: the session has no MCP server %[1]s now; if a client added it, connect that client again", r.Server, r.URI)
 	}
 	text, files, err := servers.Resource(ctx, i.at(v), r.Server, r.URI)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"lashd/engine/attachment"
@@ -24,6 +25,7 @@ const (
 	maxResources = 500             // listed per server
 	maxContents  = 4 << 20         // bytes of a prompt or a resource
 	askTime      = 9 * time.Second // for a prompt, a resource or a list; a hook may take ten seconds
+	mostAsked    = 16              // servers that are asked for their resources at once
 	maxValues    = 100             // of a completion
 	maxTitle     = 1 << 10         // bytes of titles and descriptions
 	maxURI       = 4 << 10         // bytes
@@ -265,13 +267,22 @@ func (p *Part) Resources(ctx context.Context, at Session, server string) ([]prot
 			if len(all) == maxResources {
 				break
 			}
-			all = append(all, protocol.ResourceInfo{Server: server, URI: cut(r.URI, maxURI), Name: cut(r.Name, maxTitle), Title: cut(r.Title, maxTitle), Description: cut(r.Description, maxTitle), Type: r.MIMEType, Size: r.Size})
+			if r.URI == "" || len(r.URI) > maxURI { // an input could not name it
+				continue
+			}
+			all = append(all, protocol.ResourceInfo{Server: server, URI: r.URI, Name: cut(r.Name, maxTitle), Title: cut(r.Title, maxTitle), Description: cut(r.Description, maxTitle), Type: r.MIMEType, Size: r.Size})
 		}
 		for r, err := range s.ResourceTemplates(ctx, nil) {
+			if _, said := errors.AsType[*jsonrpc.Error](err); err != nil && !said {
+				return all, err
+			}
 			if err != nil || len(all) == maxResources {
 				return all, nil // servers without templates may not know the method
 			}
-			all = append(all, protocol.ResourceInfo{Server: server, URI: cut(r.URITemplate, maxURI), Name: cut(r.Name, maxTitle), Title: cut(r.Title, maxTitle), Description: cut(r.Description, maxTitle), Type: r.MIMEType, Template: true})
+			if r.URITemplate == "" || len(r.URITemplate) > maxURI {
+				continue
+			}
+			all = append(all, protocol.ResourceInfo{Server: server, URI: r.URITemplate, Name: cut(r.Name, maxTitle), Title: cut(r.Title, maxTitle), Description: cut(r.Description, maxTitle), Type: r.MIMEType, Template: true})
 		}
 		return all, nil
 	})

@@ -20,7 +20,7 @@ type CommandInfo struct {
 	Kind        CommandKind `json:"kind"`
 	Description string      `json:"description,omitempty"`
 	Hint        string      `json:"argumentHint,omitempty"` // what people type after the name
-	Plugin      string      `json:"plugin"`                 // plugin that has it
+	Plugin      string      `json:"plugin"`                 // plugin that has it; empty: a server that a client added
 
 	Server    string            `json:"server,omitempty"`    // of a prompt: the MCP server
 	Prompt    string            `json:"prompt,omitempty"`    // of a prompt: its name at the server, for mcp/complete

@@ -503,7 +503,7 @@ export interface CommandInfo {
   description?: string;
   /** what people type after the name */
   argumentHint?: string;
-  /** plugin that has it */
+  /** plugin that has it; empty: a server that a client added */
   plugin: string;
   /** of a prompt: the MCP server */
   server?: string;
@@ -4296,7 +4296,7 @@ export interface Methods {
   "mcp/login": { params: MCPLoginParams; result: MCPLoginResult };
   /** Deletes the login to an MCP server. */
   "mcp/logout": { params: MCPServerParams; result: MCPLogoutResult };
-  /** Lists the resources and resource templates of the MCP servers of a session's plugins. `turn/start` reads some with `resources`. */
+  /** Lists the resources and resource templates of a session's MCP servers. `turn/start` reads some with `resources`. */
   "mcp/resources": { params: MCPResourcesParams; result: MCPResourcesResult };
   /** Lists the configured models. With `check: true`, also asks each server whether it accepts requests. */
   "model/list": { params: ModelListParams; result: ModelListResult };
