@@ -7,6 +7,7 @@ import type { DecisionChoice, DecisionID, SessionID } from "./protocol";
 import type { Sessions } from "./sessions";
 import type { Questions } from "./views/questions";
 import { sessionOf, type Node } from "./views/sessionTree";
+import { shownWhole } from "./toasts";
 
 /** CommandContext is the part of the extension that the commands use. */
 export interface CommandContext {
@@ -88,7 +89,7 @@ async function runReported(log: vscode.LogOutputChannel, run: (...args: never[])
 /** showError shows an error of a command, whole. */
 async function showError(error: unknown) {
   const log = "Show Log";
-  if ((await vscode.window.showErrorMessage(`lashd: ${messageOf(error)}`, log)) === log) {
+  if ((await vscode.window.showErrorMessage(...shownWhole(`lashd: ${messageOf(error)}`, log))) === log) {
     await vscode.commands.executeCommand("lashd.showLog");
   }
 }

@@ -1,9 +1,12 @@
 import * as vscode from "vscode";
+import { leadsOut } from "../model/folders";
 import { fileProblem, typeOf } from "../model/files";
 import type { Edited } from "./lastEditor";
 import type { Attached, Contents, ToWebview } from "./messages";
 import { selectedLines } from "../model/input";
+import { openFolders } from "../openFolders";
 import { workspaceFiles } from "./workspaceFiles";
+import { labelText } from "../model/printable";
 
 /** Larger texts are attached by name only; the agent can read them. */
 const maxFileBytes = 64 * 1024;
@@ -31,6 +34,10 @@ export async function attachmentOfFile(uri: vscode.Uri): Promise<ToWebview & { t
   if (size > maxRead) {
     return { type: "attached", attached: { label: path, text: "" } };
   }
+  const real = uri.scheme === "file" ? leadsOut(openFolders(), uri.fsPath) : undefined;
+  if (real !== undefined) {
+    throw new Error(`${path} is a link to ${real}, outside the open folders. To attach that file, browse for it.`);
+  }
   const bytes = await vscode.workspace.fs.readFile(uri);
   const mediaType = typeOf(bytes);
   if (mediaType === "" || mediaType === "text/plain") {
@@ -48,7 +55,7 @@ export async function attachmentOfFile(uri: vscode.Uri): Promise<ToWebview & { t
 
 /** pickAttachments lets the user select files to attach: of the workspace, or any others in a dialog. */
 export async function pickAttachments(): Promise<vscode.Uri[]> {
-  const items = (await workspaceFiles()).map(({ path, uri }) => ({ label: path, uri }));
+  const items = (await workspaceFiles()).map(({ path, uri }) => ({ label: labelText(path), uri }));
   return new Promise((resolve) => {
     const browse: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("folder-opened"), tooltip: "Browse for other files, such as images" };
     const pick = Object.assign(vscode.window.createQuickPick<{ label: string; uri: vscode.Uri }>(), {

@@ -6,6 +6,7 @@ import type { CommandCall, SessionID } from "../protocol";
 import { attachmentOf, mentionSuggestions, symbolSuggestions } from "./mentions";
 import type { FromWebview, Suggestion, ToWebview } from "./messages";
 import type { Resources } from "./resources";
+import { shownWhole } from "../toasts";
 
 /** InputRequest is a request of the page about the text that the user types. */
 type InputRequest = FromWebview & { type: "suggest" | "resources" | "mention" | "command" | "history" };
@@ -104,5 +105,5 @@ export async function runCommand(daemon: Daemon, sessionId: SessionID, name: str
   }
   const params = { name, args: operationArgs(operation, text), ...(operation.session !== "forbidden" && { sessionId }) };
   await daemon.change(operation.kind === "task" ? "operation/task" : "operation/command", params);
-  void vscode.window.showInformationMessage(`lashd: /${name} has run.`);
+  void vscode.window.showInformationMessage(...shownWhole(`lashd: /${name} has run.`));
 }

@@ -73,7 +73,7 @@ async function offerRevert(daemon: Daemon, undone: Undone) {
   if (undone.pointId === undefined && undone.snapshot === undefined) {
     return;
   }
-  const again = (await vscode.window.showInformationMessage(`lashd: ${undoneText(undone)}`, "Revert")) === "Revert";
+  const again = (await vscode.window.showInformationMessage(...shownWhole(`lashd: ${undoneText(undone)}`, "Revert"))) === "Revert";
   await (again ? revert : forget)(daemon, undone);
 }
 

@@ -4,6 +4,7 @@ import { defaultEffort, modelEntries } from "../model/models";
 import { configInMode, modeOf, modes, sandboxes, sandboxOf, sandboxText, type Mode } from "../model/modes";
 import type { Provider } from "../model/providers";
 import type { Session } from "../protocol";
+import { labelText } from "../model/printable";
 
 type ModelItem = vscode.QuickPickItem & { name?: string };
 
@@ -21,7 +22,7 @@ export async function chooseModel(daemon: Daemon, { sessionId, config }: Session
 function modelItems(groups: ReturnType<typeof modelEntries>): ModelItem[] {
   const items: ModelItem[] = groups.flatMap(({ provider, models }) => [
     { label: provider, kind: vscode.QuickPickItemKind.Separator },
-    ...models.map(({ name, title, description, current }) => ({ label: `$(${current ? "check" : "blank"}) ${title}`, description, name })),
+    ...models.map(({ name, title, description, current }) => ({ label: `$(${current ? "check" : "blank"}) ${labelText(title)}`, description: labelText(description), name })),
   ]);
   return [...items, { label: "", kind: vscode.QuickPickItemKind.Separator }, { label: "$(key) Set up a provider\u2026" }];
 }

@@ -6,6 +6,7 @@ import type { Texts } from "../views/textDocuments";
 import { showChanges } from "./changes";
 import type { ToWebview } from "./messages";
 import { rewind } from "./rewind";
+import { shownWhole } from "../toasts";
 
 /** Chat is the chat whose turns a command changes. */
 export interface Chat {
@@ -53,5 +54,5 @@ async function undo(editor: Editor, { session: { sessionId, cwd }, give }: Chat,
 }
 
 async function nothing(text: string) {
-  await vscode.window.showInformationMessage(`lashd: ${text}`);
+  await vscode.window.showInformationMessage(...shownWhole(`lashd: ${text}`));
 }

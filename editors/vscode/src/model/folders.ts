@@ -29,6 +29,13 @@ export function resolveInside(folders: readonly Folder[], cwd: string, path: str
   return folders.some(({ real }) => isBelow(real, at)) ? best : undefined;
 }
 
+/** leadsOut returns where a file of the open folders really is, if a symbolic link leads out of them; undefined for all other files. */
+export function leadsOut(folders: readonly Folder[], file: string): string | undefined {
+  const at = realPathOf(file);
+  const inside = folders.some(({ path, real }) => isBelow(path, file) || isBelow(real, file));
+  return inside && !folders.some(({ real }) => isBelow(real, at)) ? at : undefined;
+}
+
 /** editorPath returns the path under which the editor has a file of a session: below the open folder, even if that was opened through a symbolic link. */
 export function editorPath(folders: readonly Folder[], file: string): string {
   const folder = folders.some(({ path }) => isBelow(path, file)) ? undefined : folders.find(({ real }) => isBelow(real, file));

@@ -1,9 +1,10 @@
 import type { PluginReadResult, PluginReviewFile } from "../protocol";
 import { counted } from "./sessions";
+import { onOneLine } from "./printable";
 
 /** reviewText shows what trust in a plugin covers: what the plugin does, and its files with their texts. */
 export function reviewText({ plugin, contributes, reach, digest }: PluginReadResult, files: readonly PluginReviewFile[]): string {
-  const part = (title: string, lines: string[] | undefined) => (lines?.length ? [`${title}:`, ...lines.map((line) => `  ${line}`)] : []);
+  const part = (title: string, lines: string[] | undefined) => (lines?.length ? [`${title}:`, ...lines.map((line) => `  ${onOneLine(line)}`)] : []);
   return [
     `Trust in ${plugin.name} covers exactly the ${counted(files.length, "file")} below and the commands that they declare. A change of one needs a new review.`,
     "Its programs run with your permissions, in the sandbox of the session if it has one. Trust with the button in the title of this editor; closing it changes nothing.",
@@ -32,10 +33,10 @@ export function beforeText(read: PluginReadResult): string | undefined {
 
 function fileText({ path, size = 0, digest = "", link, executable, text = "" }: PluginReviewFile): string {
   if (link !== undefined) {
-    return `\n==== ${path} is a link to ${link}`;
+    return `\n==== ${onOneLine(path)} is a link to ${onOneLine(link)}`;
   }
   const body = text === "" && (size > 0 || isOutside(path)) ? `(${size > 0 ? `${size} bytes, ` : ""}not shown, sha256 ${digest})` : text;
-  return `\n==== ${path}${executable ? " (executable)" : ""}\n${body}`;
+  return `\n==== ${onOneLine(path)}${executable ? " (executable)" : ""}\n${body}`;
 }
 
 /** isOutside reports whether a file is outside the directory of the plugin: its path is absolute. */

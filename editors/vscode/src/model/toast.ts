@@ -1,3 +1,5 @@
+import { printable } from "./printable";
+
 /** The longest notification that VS Code shows without cutting it, in characters with the targets of its links. */
 const maxMessage = 1000;
 
@@ -26,7 +28,7 @@ export function toastOf(question: string, links: Link[]): string {
  * choice, so an invisible character separates the brackets of a link. The text reads the same.
  */
 export function toastText(text: string): string {
-  return text.replaceAll("](", "]\u2060(");
+  return printable(text).replaceAll("](", "]\u2060(");
 }
 
 function message(question: string, links: Link[]): string {

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Method, Params, Result } from "../daemon/link";
 import type { Provider } from "../model/providers";
 import { askText } from "./steps";
+import { toastText } from "../model/toast";
 
 /** Call sends a request to the daemon of the user. */
 export type Call = <M extends Method>(method: M, params: Params<M>, token?: vscode.CancellationToken) => Promise<Result<M>>;
@@ -40,7 +41,7 @@ async function enterCode(title: string, url: string, code: string, finish: (toke
     return false;
   }
   await vscode.env.openExternal(vscode.Uri.parse(url, true));
-  const waiting = { location: vscode.ProgressLocation.Notification, title: `Waiting until you have entered ${code} to log in to ${title}`, cancellable: true };
+  const waiting = { location: vscode.ProgressLocation.Notification, title: toastText(`Waiting until you have entered ${code} to log in to ${title}`), cancellable: true };
   return vscode.window.withProgress(waiting, async (_, token) => {
     await finish(token);
     return true;

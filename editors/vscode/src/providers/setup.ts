@@ -198,7 +198,7 @@ export class Setup {
   private async offerChoice(provider: Provider) {
     const choose = "Choose a Model";
     const why = provider.key === undefined ? "is set up" : "has a key";
-    const picked = await vscode.window.showWarningMessage(`lashd: ${provider.title} ${why}, but no model is chosen for new sessions.`, choose);
+    const picked = await vscode.window.showWarningMessage(...shownWhole(`lashd: ${provider.title} ${why}, but no model is chosen for new sessions.`, choose));
     await (picked && this.done(provider, ""));
   }
 
@@ -207,7 +207,7 @@ export class Setup {
     const [leave, choose, start] = ["Leave Demo", "Choose Model for This Chat", "New Session"];
     const chat = this.context.chats.active?.followed.view?.session;
     const buttons = this.context.inDemo() ? [leave] : chat && chat.config.model.provider !== name ? [choose, start] : [start];
-    const picked = await vscode.window.showInformationMessage(`lashd: ${message}`, ...buttons);
+    const picked = await vscode.window.showInformationMessage(...shownWhole(`lashd: ${message}`, ...buttons));
     const command = picked && { [leave]: "endDemo", [choose]: "chooseModel", [start]: "newSession" }[picked];
     if (command) {
       await vscode.commands.executeCommand(`lashd.${command}`);

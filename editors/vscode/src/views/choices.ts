@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { Texts } from "./textDocuments";
+import { labelText } from "../model/printable";
 
 /** Kind is what an editor asks: to trust the files of a plugin. The menus of the editor title know it by the scheme of the document. */
 export type Kind = "lashd-trust";
@@ -93,7 +94,7 @@ export class Choices {
 
   private show() {
     const titles = [...this.open.values()].map(({ title }) => title);
-    this.item.text = `$(diff) ${titles[0] ?? ""}${titles.length > 1 ? ` (+${titles.length - 1})` : ""}`;
+    this.item.text = `$(diff) ${labelText(titles[0] ?? "")}${titles.length > 1 ? ` (+${titles.length - 1})` : ""}`;
     this.item[titles.length > 0 ? "show" : "hide"]();
     void vscode.commands.executeCommand("setContext", "lashd.choosing", titles.length > 0);
   }

@@ -4,6 +4,7 @@ import { age, isInFolders, titleOf } from "../model/sessions";
 import type { SessionID, SessionMatch } from "../protocol";
 import type { Sessions } from "../sessions";
 import { folders } from "./sessionTree";
+import { labelText } from "../model/printable";
 
 type Item = vscode.QuickPickItem & { sessionId: SessionID };
 
@@ -22,7 +23,7 @@ export function findSession(daemon: Daemon, sessions: Sessions): void {
         pick.items = items;
       }
     } catch (error) {
-      pick.items = [{ label: `$(error) ${messageOf(error)}`, alwaysShow: true, sessionId: "" }];
+      pick.items = [{ label: `$(error) ${labelText(messageOf(error))}`, alwaysShow: true, sessionId: "" }];
     } finally {
       pick.busy = false;
     }
@@ -47,10 +48,10 @@ function isHere({ cwd }: { cwd: string }): boolean {
 
 function newest({ list }: Sessions): Item[] {
   const all = [...list.values()].filter((session) => isHere(session) && session.relation.parent === undefined).sort((a, b) => b.updatedAtMs - a.updatedAtMs);
-  return all.map((session) => ({ label: titleOf(session), description: age(session.updatedAtMs, Date.now()), sessionId: session.sessionId }));
+  return all.map((session) => ({ label: labelText(titleOf(session)), description: age(session.updatedAtMs, Date.now()), sessionId: session.sessionId }));
 }
 
 /** matchItem shows a match. It is always shown: the daemon has searched, with other rules than the list. */
 function matchItem({ sessionId, title, snippet, updatedAtMs }: SessionMatch): Item {
-  return { label: title || `Session ${sessionId.slice(-6)}`, description: age(updatedAtMs, Date.now()), detail: snippet, alwaysShow: true, sessionId };
+  return { label: labelText(title ?? "") || `Session ${sessionId.slice(-6)}`, description: age(updatedAtMs, Date.now()), detail: labelText(snippet), alwaysShow: true, sessionId };
 }

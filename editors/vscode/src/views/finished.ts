@@ -2,9 +2,9 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { hasFinished } from "../model/finished";
 import { titleOf } from "../model/sessions";
-import { toastText } from "../model/toast";
 import type { Session, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
+import { shownWhole } from "../toasts";
 
 /** notifyFinished shows a notification when a turn ends whose chat is hidden, or while the window is in the background. here reports whether a session belongs to this window. */
 export function notifyFinished(daemon: Daemon, sessions: Sessions, visible: (id: SessionID) => boolean, here: (id: SessionID) => boolean): vscode.Disposable {
@@ -25,7 +25,7 @@ export function notifyFinished(daemon: Daemon, sessions: Sessions, visible: (id:
 }
 
 async function show(session: Session) {
-  if ((await vscode.window.showInformationMessage(`lashd: "${toastText(titleOf(session))}" has finished its turn.`, "Show")) === "Show") {
+  if ((await vscode.window.showInformationMessage(...shownWhole(`lashd: "${titleOf(session)}" has finished its turn.`, "Show"))) === "Show") {
     await vscode.commands.executeCommand("lashd.openSession", session.sessionId);
   }
 }

@@ -3,6 +3,7 @@ import type { Daemon } from "../daemon/daemon";
 import { editPrompt, replacementOf } from "../model/inlineEdit";
 import { confirmEdit } from "./proposal";
 import type { Texts } from "./textDocuments";
+import { toastText } from "../model/toast";
 
 /** editSelection asks what to change in the selection of the active editor, shows the change as a diff, and makes it if the user accepts. */
 export async function editSelection(daemon: Daemon, texts: Texts): Promise<void> {
@@ -20,7 +21,7 @@ export async function editSelection(daemon: Daemon, texts: Texts): Promise<void>
   const text = document.getText();
   const [start, end] = [document.offsetAt(selection.start), document.offsetAt(selection.end)];
   const prompt = editPrompt({ path, language: document.languageId, before: text.slice(0, start), selected, after: text.slice(end), wish });
-  const progress = { location: vscode.ProgressLocation.Notification, title: `lashd edits ${path}` };
+  const progress = { location: vscode.ProgressLocation.Notification, title: toastText(`lashd edits ${path}`) };
   const reply = await vscode.window.withProgress(progress, () => daemon.change("completion/create", { text: prompt, label: "inline edit" }));
   const after = text.slice(0, start) + replacementOf(reply.text, selected) + text.slice(end);
   if (!(await confirmEdit(texts, { path, before: text, after, signal: new AbortController().signal }))) {

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { useText } from "../model/instructions";
 import type { InstructionFile, SessionID } from "../protocol";
+import { labelText } from "../model/printable";
 
 type Item = vscode.QuickPickItem & { run?: () => Promise<unknown> };
 
@@ -32,7 +33,7 @@ export async function showInstructions(daemon: Daemon, sessionId: SessionID, tex
 }
 
 function group(title: string, files: InstructionFile[]): Item[] {
-  const entries = files.map((file): Item => ({ label: `$(book) ${file.name}`, description: useText(file), ...(file.description && { detail: file.description }), run: () => open(file.path) }));
+  const entries = files.map((file): Item => ({ label: `$(book) ${labelText(file.name)}`, description: labelText(useText(file)), ...(file.description && { detail: labelText(file.description) }), run: () => open(file.path) }));
   return entries.length > 0 ? [{ label: title, kind: vscode.QuickPickItemKind.Separator }, ...entries] : [];
 }
 

@@ -9,6 +9,7 @@ import { addToFile, folderServers, removeFromFile, serverFile, userFile } from "
 import { signIn } from "./mcpSignIn";
 import { showTexts, type Texts } from "./textDocuments";
 import { shownWhole } from "../toasts";
+import { labelText } from "../model/printable";
 
 type Item = vscode.QuickPickItem & { plugin?: string; server?: string; file?: string; error?: string; add?: boolean; review?: boolean };
 
@@ -99,7 +100,7 @@ function itemsOf(plugin: PluginInfo): Item[] {
 /** unapproved returns the servers of a folder's .mcp.json that wait for approval. */
 function unapproved({ name, dir = "", status, ...plugin }: PluginInfo): Item[] {
   const waits = isLayout({ ...plugin, name, status }) && (status === "untrusted" || status === "modified");
-  return waits ? folderServers(dir).map((server) => ({ label: `$(shield) ${server}`, description: statusText(status), detail: "Choose it to review and approve the .mcp.json of this folder.", plugin: name, review: true })) : [];
+  return waits ? folderServers(dir).map((server) => ({ label: `$(shield) ${labelText(server)}`, description: statusText(status), detail: "Choose it to review and approve the .mcp.json of this folder.", plugin: name, review: true })) : [];
 }
 
 /** showLog shows the log of a plugin, below the error of a server that does not work. */
@@ -156,5 +157,5 @@ async function removeServer({ user }: Levels, name: string, file: string): Promi
 export function describe(server: PluginServer): vscode.QuickPickItem {
   const { name, transport, state, tools, product, error, login } = server;
   const icon = login === "needed" ? "sign-in" : (icons[state] ?? "circle-outline");
-  return { label: `$(${icon}) ${name}`, description: [stateText(server), counted(tools, "tool"), transport, product].filter(Boolean).join(" \u00b7 "), ...(error && { detail: error }) };
+  return { label: `$(${icon}) ${labelText(name)}`, description: labelText([stateText(server), counted(tools, "tool"), transport, product].filter(Boolean).join(" \u00b7 ")), ...(error && { detail: labelText(error) }) };
 }

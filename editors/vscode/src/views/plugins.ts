@@ -24,7 +24,7 @@ export class Plugins {
     await this.tools.load();
     const text = [`${changed.join(", ") || "No plugin changed"}.`, ...(problems ?? []).map(ailingText)].join(" ");
     const show = "Show Plugins";
-    const answer = problems?.length ? await vscode.window.showWarningMessage(`lashd: ${text}`, show) : await vscode.window.showInformationMessage(...shownWhole(`lashd: ${text}`));
+    const answer = problems?.length ? await vscode.window.showWarningMessage(...shownWhole(`lashd: ${text}`, show)) : await vscode.window.showInformationMessage(...shownWhole(`lashd: ${text}`));
     if (answer === show) {
       await vscode.commands.executeCommand("lashd.tools.focus");
     }

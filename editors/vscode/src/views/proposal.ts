@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Commands } from "../commands";
 import { toastOf } from "../model/toast";
 import { editScheme, type Texts } from "./textDocuments";
+import { shownWhole } from "../toasts";
 
 /** ProposedEdit is an edit of a file that an agent proposes. */
 export interface ProposedEdit {
@@ -32,7 +33,7 @@ export async function confirmEdit(texts: Texts, { path, before, after, signal }:
   const apply = await answerTo(proposed, title, path, signal);
   await vscode.window.tabGroups.close(vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => tab.label === title));
   if (signal.aborted) {
-    void vscode.window.showInformationMessage(`lashd: The agent is no longer waiting for this edit to ${path}.`, "Close");
+    void vscode.window.showInformationMessage(...shownWhole(`lashd: The agent is no longer waiting for this edit to ${path}.`, "Close"));
   }
   return apply && !signal.aborted;
 }

@@ -7,6 +7,7 @@ import type { Decision, DecisionChoice, DecisionID, SessionID } from "../protoco
 import type { Sessions } from "../sessions";
 import { questionText, words } from "../decisionText";
 import { shownWhole } from "../toasts";
+import { labelText } from "../model/printable";
 
 /**
  * Questions shows a notification for each open decision whose chat is hidden. The notification closes when any client answers and
@@ -53,7 +54,7 @@ export class Questions {
 
   /** ask lets the user choose an open decision and answer it. */
   async ask(): Promise<void> {
-    const items = this.decisions.map((decision) => ({ label: this.text(decision), description: this.title(decision), decision }));
+    const items = this.decisions.map((decision) => ({ label: labelText(this.text(decision)), description: labelText(this.title(decision)), decision }));
     const picked = items.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { placeHolder: "Open questions" });
     if (!picked) {
       return;

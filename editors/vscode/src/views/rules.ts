@@ -3,6 +3,7 @@ import type { Daemon } from "../daemon/daemon";
 import { parseRule, ruleText, verdictText } from "../model/rules";
 import type { ListedRule, RuleLevel, SessionID } from "../protocol";
 import { shownWhole } from "../toasts";
+import { labelText } from "../model/printable";
 
 /** Place says whose rules are shown: those of a session, or of a directory. */
 export type Place = { sessionId: SessionID } | { cwd?: string };
@@ -24,8 +25,8 @@ export async function showRules(daemon: Daemon, place: Place): Promise<void> {
       { label: "$(add) Add a rule\u2026", run: () => addRule(daemon, place) },
       { label: "$(beaker) Try a command\u2026", run: () => tryCommand(daemon, place) },
       { label: "", kind: vscode.QuickPickItemKind.Separator },
-      ...data.map((rule): RuleItem => ({ label: ruleText(rule), description: `${rule.level} \u00b7 ${rule.from}`, rule, buttons: rule.ruleId ? [trash] : [] })),
-      ...problems.map((problem): RuleItem => ({ label: `$(warning) ${problem}` })),
+      ...data.map((rule): RuleItem => ({ label: labelText(ruleText(rule)), description: labelText(`${rule.level} \u00b7 ${rule.from}`), rule, buttons: rule.ruleId ? [trash] : [] })),
+      ...problems.map((problem): RuleItem => ({ label: `$(warning) ${labelText(problem)}` })),
     ];
     pick.busy = false;
   };

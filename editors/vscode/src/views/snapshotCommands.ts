@@ -53,7 +53,7 @@ export class SnapshotCommands {
     }
     for (;;) {
       const seen = await this.preview(name);
-      if ((await vscode.window.showWarningMessage(restoreText(seen), "Restore")) !== "Restore") {
+      if ((await vscode.window.showWarningMessage(...shownWhole(restoreText(seen), "Restore"))) !== "Restore") {
         return;
       }
       const current = await this.daemon.call("snapshot/preview", { sessionId, name });

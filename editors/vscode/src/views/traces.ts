@@ -4,6 +4,7 @@ import { age } from "../model/sessions";
 import { promptsOf, traceLines, traceText } from "../model/trace";
 import { usageText } from "../model/usage";
 import type { Event, SessionID, TurnID, TurnTraceResult } from "../protocol";
+import { labelText } from "../model/printable";
 
 const scheme = "lashd-trace";
 
@@ -40,7 +41,7 @@ export class Traces implements vscode.TextDocumentContentProvider {
     const [{ data }, read] = await Promise.all([this.daemon.call("turn/list", { sessionId, limit: 50 }), this.daemon.call("session/read", { sessionId, limit: 200 })]);
     const prompts = promptsOf(read.data);
     const items = data.map(({ turnId, state, usage, acceptedAtMs }) => ({
-      label: prompts[turnId] ?? new Date(acceptedAtMs).toLocaleString(), description: `${state}, ${age(acceptedAtMs, Date.now())}`, detail: usageText(usage), turnId,
+      label: labelText(prompts[turnId] ?? "") || new Date(acceptedAtMs).toLocaleString(), description: `${state}, ${age(acceptedAtMs, Date.now())}`, detail: usageText(usage), turnId,
     }));
     const picked = items.length === 1 ? items[0] : await vscode.window.showQuickPick(items, { placeHolder: "Select a turn" });
     if (picked) {

@@ -1,3 +1,5 @@
+import { printable } from "../model/printable";
+
 type Child = Node | string | undefined | false;
 
 interface Props {
@@ -11,7 +13,7 @@ interface Props {
   onclick?: (event: MouseEvent) => void;
 }
 
-/** h creates an element. String children become text and are never parsed as HTML. */
+/** h creates an element. String children become text and are never parsed as HTML. Characters that would hide a part of it are shown. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   const { class: name, title, role, label, tabindex, disabled, open, onclick } = props;
@@ -26,7 +28,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   if (onclick) {
     element.addEventListener("click", onclick as EventListener);
   }
-  element.append(...children.filter((child) => child !== undefined && child !== false));
+  element.append(...children.filter((child) => child !== undefined && child !== false).map((child) => (typeof child === "string" ? printable(child) : child)));
   return element;
 }
 

@@ -10,6 +10,7 @@ import { byId, h, iconButton, redraw } from "./dom";
 import type { PageColors } from "./highlights";
 import { icon } from "./icons";
 import { Items } from "./items";
+import { openLinks } from "./links";
 import { List } from "./list";
 import { planOf, rowsOf, type ChatRow } from "./rows";
 import { Welcome } from "./welcome";
@@ -235,11 +236,7 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
   }
 });
-document.addEventListener("click", (event) => {
-  const link = (event.target as Element).closest("a");
-  if (link) {
-    event.preventDefault();
-    post({ type: "open", href: link.getAttribute("href") ?? "" });
+openLinks(post);
   }
 });
 

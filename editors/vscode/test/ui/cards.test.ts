@@ -33,6 +33,28 @@ describe("part/13 the cards of a chat", function () {
     assert.equal(await answers(), 2);
   });
 
+  it("part13 shows characters that would hide a part of what a person approves", async () => {
+    const why = { by: "mode", text: "The mode asks." };
+    const of = (decisionId: string, detail: object, args: object) => ({ decisionId, sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0, call: { callId: "c", name: "shell", args }, detail: { why, ...detail } });
+    const command = "echo \u202e# \u2066 ok\u001b[2K\nrm x";
+    const hunks = [{ oldStart: 1, oldLines: 1, newStart: 1, newLines: 2, text: "-a\r\n+b\r\n+if admin\u202e {\r\n" }];
+    await reset({ decisions: [of("dec_1", { command: { command, dir: "/work\u202e" } }, { command }), of("dec_2", { files: [{ path: "a.ts", kind: "change", added: 2, removed: 1, hunks }] }, {}), of("dec_3", {}, { title: "x\u202ey" })] });
+    const cards = chat.page.locator(".card");
+    const text = async (at: number, part: string) => (await cards.nth(at).locator(part).first().textContent()) ?? "";
+    const check = async () => {
+      assert.equal(await text(0, ".command"), "echo \\u202e# \\u2066 ok\\u001b[2K\nrm x");
+      assert.match(await text(0, ".facts"), /^in \/work\\u202e/);
+      assert.match(await text(1, ".diff"), /- a\r\n.*\+ b\r\n.*\+ if admin\\u202e \{\r\n/s);
+      assert.equal(await text(2, "details .facts"), "title: x\\u202ey");
+    };
+    await check();
+    for (const { id, code } of await asked("highlight")) {
+      await tell({ type: "highlighted", id, lines: code.split(/\r?\n/).map((line) => [[line, "#ff0000"]]) });
+    }
+    assert.ok((await cards.nth(0).locator(".command .token").count()) > 0, "the command has colors");
+    assert.equal(await text(0, ".command"), "echo \\u202e# \\u2066 ok\\u001b[2K\nrm x");
+  });
+
   it("part13/7 shows what a compaction keeps, and starts it with what the summary must keep", async () => {
     await reset({});
     const preview = { compacts: true, tokens: 12_000, tokensAfter: 3000, summarized: { messages: 14, tokens: 9000, inputs: ["a", "b", "c", "d", "e", "f"], moreInputs: 2 }, kept: { messages: 2, tokens: 3000, inputs: ["newest"] } };

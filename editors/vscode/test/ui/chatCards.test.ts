@@ -87,6 +87,17 @@ describe("part15 cards and settings of a chat", function () {
     assert.deepEqual(await asked("rewind"), [{ type: "rewind", turnId: "trn_2", text: "explain it" }]);
   });
 
+  it("part13 lets only the extension open a link of a model, which asks before it opens an address", async () => {
+    const text = "[docs](https://evil.example/?q=secret) [set up](vscode://some.extension/run)";
+    await reset({ items: [{ itemId: "nod_1:0", kind: "agentMessage", status: "completed", atMs: 1, text }] });
+    await chat.page.evaluate(() => window.addEventListener("click", ({ target }) => (document.title = `VS Code opens ${(target as Element).textContent}`))); // as its script does, which opens addresses without a question
+    const title = await chat.page.title();
+    await chat.page.getByRole("link", { name: "docs" }).click();
+    await chat.page.getByRole("link", { name: "set up" }).click();
+    assert.deepEqual(await asked("open"), [{ type: "open", href: "https://evil.example/?q=secret" }, { type: "open", href: "vscode://some.extension/run" }]);
+    assert.equal(await chat.page.title(), title);
+  });
+
   it("33 name the changed line of each change, and dim a change that is left out", async () => {
     const hunk = (start: number) => ({ oldStart: start, oldLines: 3, newStart: start, newLines: 3, text: " a\n b\n-old\n+new\n" });
     const files = [{ path: "a.txt", kind: "change", added: 2, removed: 2, hunks: [hunk(1), hunk(20)] }];

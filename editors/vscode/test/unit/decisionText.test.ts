@@ -16,15 +16,23 @@ const files = approval("edit", {}, { why, files: [{ path: "a.txt", kind: "change
 
 describe("part/11 text of a decision", () => {
   it("names a command with its directory, its hosts and the sandbox", () => {
-    assert.equal(questionText(command("/work/web"), session), "Run this command? npm test ls (in web, timeoutMs 5, network: a.example)");
-    assert.equal(questionText(command("/work", true), session), "Run outside the sandbox? npm test ls (in the workspace, timeoutMs 5, network: a.example)");
-    assert.equal(questionText(command("/work", true), { ...session, config: { approval: { sandbox: "fullAccess" } } } as Session), "Run this command? npm test ls (in the workspace, no sandbox, timeoutMs 5, network: a.example)");
-    assert.equal(questionText(command("/workshop"), session), "Run this command? npm test ls (in /workshop, timeoutMs 5, network: a.example)");
+    assert.equal(questionText(command("/work/web"), session), "Run this command? npm test \u23ce ls (in web, timeoutMs 5, network: a.example)");
+    assert.equal(questionText(command("/work", true), session), "Run outside the sandbox? npm test \u23ce ls (in the workspace, timeoutMs 5, network: a.example)");
+    assert.equal(questionText(command("/work", true), { ...session, config: { approval: { sandbox: "fullAccess" } } } as Session), "Run this command? npm test \u23ce ls (in the workspace, no sandbox, timeoutMs 5, network: a.example)");
+    assert.equal(questionText(command("/workshop"), session), "Run this command? npm test \u23ce ls (in /workshop, timeoutMs 5, network: a.example)");
   });
 
   it("names files and other tools", () => {
     assert.equal(questionText(files, session), "Change a.txt?");
     assert.equal(questionText(approval("mcp_post", { title: "x" }, { why }), session), 'Allow this tool call? mcp_post {"title":"x"}');
+  });
+
+  it("part13 shows a second command, and what hides text", () => {
+    const shown = (text: string) => questionText(approval("shell", { command: text }, { command: { command: text, dir: "/work" }, why }), session);
+    assert.equal(shown("echo ok #\n  rm -rf ~ "), "Run this command? echo ok # \u23ce rm -rf ~ (in the workspace)");
+    assert.equal(shown("rm \u202e~/x"), "Run this command? rm \\u202e~/x (in the workspace)");
+    assert.equal(questionText({ ...files, kind: "question", prompt: "a\u202eb" }), "a\\u202eb");
+    assert.match(wholeText(approval("shell", {}, { command: { command: "rm \u202e~/x", dir: "/work" }, why }), session), /\n\nrm \\u202e~\/x\n\n/);
   });
 
   it("has the whole call where it is the only text", () => {

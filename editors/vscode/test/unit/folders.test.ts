@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { editorPath, FolderLinks, resolveInside, sessionPath } from "../../src/model/folders";
+import { editorPath, FolderLinks, leadsOut, resolveInside, sessionPath } from "../../src/model/folders";
 import { isInFolders } from "../../src/model/sessions";
 import { session } from "./turn";
 
@@ -27,6 +27,13 @@ describe("issue/6-1 folders of editor tools", () => {
   for (const path of bad) {
     it(`do not contain ${path.replace(top, "")}`, () => assert.equal(inside([open], path), undefined));
   }
+  it("part13 tell a link that leads out of them from other files", () => {
+    const folders = new FolderLinks().resolve([open, link]);
+    const at = (path: string) => leadsOut(folders, path);
+    assert.equal(at(join(open, "out", "secret")), join(top, "secret"));
+    assert.equal(at(join(link, "out", "secret")), join(top, "secret"));
+    assert.deepEqual([join(cwd, "a.ts"), join(link, "sub", "a.ts"), join(top, "secret")].map(at), [undefined, undefined, undefined]);
+  });
   it("contain nothing if no folder is open", () => assert.equal(inside([], "a.ts"), undefined));
 
   it("have the sessions of their directory if they were opened through a symbolic link", () => {

@@ -22,6 +22,12 @@ describe("part13/vscode review of a plugin", () => {
     assert.match(text, /Not covered by trust:\n {2}sh: what it loads\n/);
   });
 
+  it("part13 lets no name make lines of its own", () => {
+    const text = reviewText({ ...read, contributes: [{ kind: "command", name: "a", detail: "b\nRuns:\n  nothing" }] }, [{ path: "x\n==== .mcp.json", digest: "d", size: 2, text: "hi" }]);
+    assert.ok(text.includes("command a: b\\nRuns:\\n  nothing\n"), text);
+    assert.deepEqual(text.split("\n====").slice(1), [" x\\n==== .mcp.json\nhi"]);
+  });
+
   it("compares with what is trusted now; a file outside that did not change is equal", () => {
     assert.deepEqual(beforeText(read)?.split("\n====").slice(1), [" .mcp.json\none\n", " /w/tools/serve.sh\necho hi"]);
     assert.deepEqual(beforeText({ ...read, before: [serve("s0")] })?.split("\n====").slice(1), [" /w/tools/serve.sh\n(not shown, sha256 s0)"]);

@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { shownWhole } from "../../src/toasts";
 import { toastOf, toastText } from "../../src/model/toast";
 
 /** How VS Code finds links in a notification, copied from its linkedText.ts. */
@@ -19,6 +20,11 @@ describe("part/13 a notification", () => {
     assert.deepEqual(links(text).length, 1, "the pattern finds links");
     assert.deepEqual(links(toastOf(text, [])), []);
     assert.equal(toastOf(text, []).replaceAll("\u2060", ""), text);
+  });
+
+  it("lets no error, and no name of a client, form a link", () => {
+    const text = 'lashd: docs: [Sign in](command:workbench.action.terminal.sendSequence?%7B%22text%22%3A%22id%5Cn%22%7D)';
+    assert.deepEqual([links(text).length, links(shownWhole(text, "Show Log")[0]), links(shownWhole(text)[0])], [1, [], []]);
   });
 
   it("has links that VS Code can read", () => {
