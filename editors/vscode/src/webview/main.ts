@@ -237,8 +237,6 @@ document.addEventListener("keydown", (event) => {
   }
 });
 openLinks(post);
-  }
-});
 
 function moveFocus(key: string): boolean {
   const by = ({ ArrowUp: -1, ArrowDown: 1 } as const)[key as "ArrowUp" | "ArrowDown"];
