@@ -167,19 +167,13 @@ func (s *ref) commandIn(blocks []sdk.ContentBlock) (slash, bool) {
 func (p *prompts) runCommand(ctx context.Context, pr *prompt, c slash) (*sdk.PromptResponse, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	p.mu.Lock()
-	pr.stop = stop
-	cancelled := pr.cancelled
-	p.mu.Unlock()
-	if cancelled {
+	p.stopWith(pr, stop)
+	if p.wasCancelled(pr) {
 		return &sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, nil
 	}
 	text, err := p.invoke(ctx, c)
-	p.mu.Lock()
-	cancelled = pr.cancelled
-	p.mu.Unlock()
 	switch {
-	case err != nil && cancelled:
+	case err != nil && p.wasCancelled(pr):
 		return &sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, nil
 	case err != nil:
 		return nil, err

@@ -25,15 +25,20 @@ type prompt struct {
 	within    protocol.TurnID  // the turn that turn/start returned: the new one, or the one it steers
 	cancelled bool             // the editor cancelled it; its answer is "cancelled" whatever the turn does
 	withdrawn bool             // the input was removed from the queue
-	stop      func()           // ends a slash command; nil for other prompts
+	stop      func()           // ends a slash command, or the question for resources; nil for other prompts
 }
 
-// params returns the request for a prompt. A command of a plugin waits for a turn of its own; other prompts steer a running turn.
-func (c slash) params(input []protocol.InputPart) protocol.TurnStartParams {
-	if c.text {
-		return protocol.TurnStartParams{Input: input, Command: &protocol.CommandCall{Name: c.name, Arguments: c.rest}}
+// params returns the request for a prompt. A command of a plugin and a prompt with resources wait for a turn of their own, because they are
+// read when a turn starts; other prompts steer a running turn.
+func (c slash) params(input []protocol.InputPart, resources []protocol.ResourceMention) protocol.TurnStartParams {
+	params := protocol.TurnStartParams{Input: input, Resources: resources}
+	switch {
+	case c.text:
+		params.Command = &protocol.CommandCall{Name: c.name, Arguments: c.rest}
+	case len(resources) == 0:
+		params.WhenBusy = protocol.BusySteer
 	}
-	return protocol.TurnStartParams{Input: input, WhenBusy: protocol.BusySteer}
+	return params
 }
 
 // ending is the answer to a prompt: a stop reason or an error.
@@ -72,7 +77,10 @@ func (a *agent) prompt(ctx context.Context, r *request, p *sdk.PromptRequest) (*
 		}
 		return s.prompts.runCommand(ctx, pr, c)
 	}
-	err = s.prompts.start(pr, c.params(input))
+	resources, err := s.prompts.mentioned(ctx, pr, p.Prompt)
+	if err == nil {
+		err = s.prompts.start(pr, c.params(input, resources))
+	}
 	close(pr.sent)
 	if err != nil {
 		return nil, err
@@ -100,6 +108,7 @@ type prompts struct {
 	all      []*prompt
 	left     bool          // the session is being closed or reopened: new prompts are rejected
 	last     chan struct{} // closed once the newest prompt or setting has reached the daemon
+	starting chan struct{} // closed once the newest prompt that was sent to the daemon has been answered by it; nil: none was sent
 	link     *link         // connection on which the session is attached; nil while it is not
 	relinked chan struct{} // closed when link changes
 }
@@ -179,10 +188,7 @@ func (p *prompts) remove(pr *prompt) {
 // the daemon's error. A prompt that the editor cancels before or during the call
 // is answered as cancelled, and withdrawn if it was stored.
 func (p *prompts) start(pr *prompt, params protocol.TurnStartParams) error {
-	p.mu.Lock()
-	cancelled := pr.cancelled
-	p.mu.Unlock()
-	if cancelled {
+	if !p.begin(pr) {
 		pr.end(ending{stop: sdk.StopReasonCancelled})
 		return nil
 	}
@@ -191,13 +197,20 @@ func (p *prompts) start(pr *prompt, params protocol.TurnStartParams) error {
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	cancelled = pr.cancelled
-	p.mu.Unlock()
-	if cancelled {
+	if p.wasCancelled(pr) {
 		p.withdrawOrInterrupt(pr)
 	}
 	return nil
+}
+
+// begin records that a prompt is being sent to the daemon. It returns false, and records nothing, if the editor has cancelled the prompt.
+func (p *prompts) begin(pr *prompt) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !pr.cancelled {
+		p.starting = pr.sent
+	}
+	return !pr.cancelled
 }
 
 // startOn sends turn/start on a connection on which the session is attached, so

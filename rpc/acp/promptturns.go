@@ -8,13 +8,13 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// stored waits until the daemon has answered all prompts that the editor sent so
-// far, because only then their input ids are known and an event can be matched to
-// its prompt. It returns false if the connection ends or ctx is done first. The
+// stored waits until the daemon has answered all prompts that it was sent so far,
+// because only then their input ids are known and an event can be matched to
+// its prompt. A prompt that still asks for resources delays no event. It returns false if the connection ends or ctx is done first. The
 // event must then be handled after the session is attached again.
 func (p *prompts) stored(ctx context.Context, l *link) bool {
 	p.mu.Lock()
-	last := p.last
+	last := p.starting
 	p.mu.Unlock()
 	if last == nil {
 		return true
