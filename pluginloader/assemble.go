@@ -115,7 +115,7 @@ func (a *assembly) serverDir() string {
 // addCommands adds the tools and hooks that are commands. A plugin without any gets an empty part.
 func (a *assembly) addCommands() error {
 	c, err := command.New(command.Config{
-		ID: a.name(), Root: a.copy.Root, Data: a.data, Environ: a.loader.config.Environ, Nonce: a.loader.config.Nonce,
+		ID: a.name(), Root: a.copy.Root, Data: a.data, Project: a.workspace, Environ: a.loader.config.Environ, Nonce: a.loader.config.Nonce,
 		Tools: a.manifest.Tools, Hooks: a.manifest.CommandHooks, Confine: a.confinement(), Approval: a.approval(), Output: a.output,
 		Log: a.loader.config.Log,
 	})
@@ -241,7 +241,8 @@ func (a *assembly) approval() child.Approval {
 		return nil
 	}
 	return func(ctx context.Context, c *proc.Command) (release func(), err error) {
-		if err := a.loader.programs.CheckFiles(ctx, a.copy.Beyond); err != nil {
+		err = errors.Join(a.loader.programs.CheckFiles(ctx, a.copy.Beyond), a.loader.programs.CheckDirectory(ctx, a.copy.Beyond, a.workspace, c.Dir))
+		if err != nil {
 			return nil, err
 		}
 		if name := cmp.Or(c.Path, c.Argv[0]); inside(name, a.copy.Root) || inside(name, a.data) {

@@ -26,6 +26,11 @@ var namings = []struct{ what, file, more string }{
 	{"the original directory of the plugin", ".agents/plugins/x", `{"command":["sh",".agents/plugins/x"]}`},
 	{"an option with a value", "prog", `{"command":["env","--split-string=sh WS/prog"]}`},
 	{"a variable in code", "prog", `{"command":["sh","-c","X=WS/prog; . $X"]}`},
+	{"a quoted variable before a path", "prog", `{"command":["sh \"$PWD\"/prog"],"shell":true}`},
+	{"a quoted variable within a path", "a b/prog", `{"command":["sh \"$PWD/a b/prog\""],"shell":true}`},
+	{"a quoted path within code", "a b/prog", `{"command":["sh -c 'sh \"$PWD/a b/prog\"'"],"shell":true}`},
+	{"a path with a backslash", "a b/prog", `{"command":["sh a\\ b/prog"],"shell":true}`},
+	{"a variable with a default", "prog", `{"command":["sh ${PWD:-.}/prog"],"shell":true}`},
 	{"a program that a link leads to", "prog", `{"command":["WS/link"]}`},
 	{"an argument that a link leads to", "prog", `{"command":["sh","WS/link"]}`},
 }
@@ -40,6 +45,7 @@ func TestApprovalCoversNamedFiles(t *testing.T) {
 			script := func(text string) {
 				check(t, os.WriteFile(file+".new", []byte("#!/bin/sh\n"+text+"\n"), 0o755), os.Rename(file+".new", file))
 			}
+			check(t, os.MkdirAll(filepath.Dir(file), 0o755))
 			script("printf one")
 			check(t, os.Symlink("prog", filepath.Join(cwd, "link")), os.Mkdir(filepath.Join(cwd, "sub"), 0o755))
 			w := newWorld(t).start()
@@ -61,9 +67,25 @@ func TestApprovalCoversNamedFiles(t *testing.T) {
 			}
 		})
 	}
+	t.Run("outside/4 a file of a subdirectory does not take the place of an approved one", namedBelow)
 	t.Run("outside/4 a file that appears after the approval", namedLater)
 	t.Run("outside/4 approval shows what it covers and what it does not", toldUncovered)
 	t.Run("outside/4 a process and an MCP server", namedByServers)
+}
+
+func namedBelow(t *testing.T) {
+	w, cwd := newWorld(t).start(), must(filepath.EvalSymlinks(t.TempDir())).of(t)
+	sub, empty := filepath.Join(cwd, "sub"), filepath.Join(cwd, "empty")
+	put(t, cwd, "plugin.json", `{"name":"guest","lashd":{"tools":[{"name":"say","description":"d","command":["sh","-c","test ! -e prog || sh prog"]}]}}`)
+	check(t, os.Mkdir(filepath.Join(cwd, ".git"), 0o755), os.Mkdir(sub, 0o755), os.Mkdir(empty, 0o755))
+	check(t, os.WriteFile(filepath.Join(cwd, "prog"), []byte("echo approved"), 0o644), os.WriteFile(filepath.Join(sub, "prog"), []byte("echo other"), 0o644))
+	id, below, without := w.session(cwd), w.session(sub), w.session(empty)
+	w.approve(cwd)
+	for session, want := range map[protocol.SessionID]string{id: "approved", below: "plugin_modified", without: ""} {
+		if got := strings.TrimSpace(w.call(session, "say", `{}`)); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
 }
 
 func namedLater(t *testing.T) {

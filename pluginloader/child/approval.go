@@ -26,5 +26,5 @@ func (a Approval) Ask(ctx context.Context, plugin string, c *proc.Command) (rele
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	return nil, &Error{plugin, Modified, fmt.Errorf("%w; nothing was started. Restore the approved files, or review and approve the plugin with: lash plugin trust", err)}
+	return nil, &Error{plugin, Modified, fmt.Errorf("%w; nothing was started. Restore the approved files, or review and approve the plugin with: lash plugin trust %s", err, plugin)}
 }

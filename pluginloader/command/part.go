@@ -27,6 +27,7 @@ type Config struct {
 	ID       string                 // of the plugin
 	Root     string                 // the plugin's directory, which no longer changes
 	Data     string                 // directory for the plugin's own files
+	Project  string                 // the workspace that has the plugin; empty: that of the session
 	Environ  []string               // lashd's environment
 	Nonce    string                 // prefix of the mark of its processes, for proc.Sweep
 	Tools    []manifest.Tool        // all tools; those without a command are ignored
@@ -138,8 +139,8 @@ func (p place) in(mode protocol.SandboxMode) place {
 // temporary directory of a sandboxed command. For a plugin that needs approval, it checks that the
 // program is the approved one. The caller calls release after the start, and reports the Changes of box after the end.
 func (p *Part) prepare(ctx context.Context, c *proc.Command, at place, pass []string, set map[string]string) (box *sandbox.Box, release func(), err error) {
-	if c.Dir == at.cwd && at.cwd != "" {
-		if c.OpenDir, c.Dir, err = pathresolve.OpenDir(at.cwd, "."); err != nil {
+	if c.Dir != "" && c.Dir != p.config.Root {
+		if c.OpenDir, c.Dir, err = pathresolve.OpenDir(c.Dir, "."); err != nil {
 			return nil, nil, err
 		}
 		defer func() { release, err = afterStart(c.OpenDir, release, err) }()

@@ -32,7 +32,7 @@ const (
 type hook struct {
 	manifest.CommandHook
 	matcher matcher
-	argv    []string // complete, with variables replaced
+	argv    []string // complete, except for the project of a session
 	timeout time.Duration
 }
 
@@ -53,10 +53,27 @@ func (p *Part) newHook(h manifest.CommandHook) (*hook, error) {
 	return made, nil
 }
 
+// projectVariable is the project directory in the arguments of a hook. It is known when the hook runs.
+const projectVariable = "CLAUDE_PROJECT_DIR"
+
+// in returns the command line for a project.
+func (h *hook) in(project string) (argv []string) {
+	for _, element := range h.argv {
+		if h.Args != nil {
+			element = strings.ReplaceAll(element, "${"+projectVariable+"}", project)
+		}
+		argv = append(argv, element)
+	}
+	return argv
+}
+
 // passed returns a lookup of variables in lashd's environment. It finds only the names that the
 // hook declares in PassEnv.
 func (p *Part) passed(names []string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
+		if name == projectVariable {
+			return "${" + name + "}", true
+		}
 		for _, v := range p.config.Environ {
 			if key, value, _ := strings.Cut(v, "="); key == name && slices.Contains(names, name) {
 				return value, true
@@ -102,9 +119,10 @@ func (p *Part) await(ctx context.Context, h *hook, at place, input []byte) (r ra
 	limited, cancel := context.WithTimeoutCause(ctx, h.timeout, errTimeout)
 	defer cancel()
 	stdout, stderr := &bounded{limit: maxStdout}, &bounded{limit: maxStderr}
-	own := map[string]string{"CLAUDE_PROJECT_DIR": at.cwd, "CLAUDE_PLUGIN_DATA": p.config.Data, "PWD": at.cwd}
+	project := cmp.Or(p.config.Project, at.cwd)
+	own := map[string]string{projectVariable: project, "CLAUDE_PLUGIN_DATA": p.config.Data, "PWD": project}
 	c := proc.Command{
-		Argv: h.argv, Dir: at.cwd, Stdin: bytes.NewReader(input), Stdout: stdout, Stderr: stderr, Grace: hookGrace, Drain: hookDrain,
+		Argv: h.in(project), Dir: project, Stdin: bytes.NewReader(input), Stdout: stdout, Stderr: stderr, Grace: hookGrace, Drain: hookDrain,
 	}
 	box, release, err := p.prepare(limited, &c, at, h.PassEnv, own)
 	if err != nil {

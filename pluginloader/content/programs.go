@@ -2,10 +2,13 @@ package content
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -69,6 +72,34 @@ func (p *Programs) CheckFiles(ctx context.Context, approved manifest.Beyond) err
 		}
 	}
 	return nil
+}
+
+// CheckDirectory returns an error if a command that runs in a directory below the workspace may find another file there than the one that was
+// approved, because it names the file by a relative path.
+func (p *Programs) CheckDirectory(ctx context.Context, approved manifest.Beyond, workspace, dir string) error {
+	if dir == workspace || !within(workspace, dir) {
+		return nil
+	}
+	for _, f := range approved.Files {
+		rel, err := filepath.Rel(workspace, f.Path)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		other := manifest.NamedFile{Path: filepath.Join(dir, rel), Digest: f.Digest}
+		if _, err := os.Stat(other.Path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if same, err := other.Same(ctx, p.Finder(nil).Digest); err != nil || !same {
+			return fmt.Errorf("the file %s, which a command of the plugin could use in place of %s: %w", other.Path, f.Path, cmp.Or(err, ErrFile))
+		}
+	}
+	return nil
+}
+
+// within reports whether a path is dir or below it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // Check returns an error unless all programs that the plugin may run are as approved.

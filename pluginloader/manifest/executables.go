@@ -92,6 +92,9 @@ type command struct {
 	tool    bool   // argv contains {name} placeholders, which the tool call fills in
 }
 
+// shell reports whether argv is a line for sh.
+func (c command) shell() bool { return len(c.argv) == 3 && c.argv[0] == "sh" && c.argv[1] == "-c" }
+
 // commands returns every command of the plugin: process, tools, hooks, monitors and MCP servers.
 func (p *Plugin) commands() []command {
 	var all []command
@@ -135,6 +138,9 @@ func shell(script bool, argv []string) []string {
 func (b *Beyond) resolve(ctx context.Context, find Finder) error {
 	for _, argv := range b.Commands {
 		name := argv[0]
+		if find.Workspace != "" {
+			name = strings.ReplaceAll(name, "${CLAUDE_PROJECT_DIR}", find.Workspace)
+		}
 		known := slices.ContainsFunc(b.Executables, func(e Executable) bool { return e.Name == name })
 		if known || strings.Contains(name, "${") {
 			continue

@@ -80,22 +80,71 @@ func (n *naming) command(ctx context.Context, c command) error {
 func (n *naming) note(format string, args ...any) { n.uncovered[fmt.Sprintf(format, args...)] = true }
 
 // word examines one word as a whole. If it is code, a list, or an option with a value, word
-// examines its parts as well.
+// examines its parts as well: the words that a shell would make of it, and what stands between punctuation.
 func (n *naming) word(ctx context.Context, c command, word string) error {
 	if c.tool {
 		word = n.literal(word)
 	}
-	parts := []string{word}
 	text := n.expand(word)
 	code := strings.ContainsAny(text, " \t\n;|&<>()")
-	parts = append(parts[:0], text)
-	parts = append(parts, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&<>(){}=,:@", r) })...)
+	if !c.shell() && strings.Contains(text, "/") && variable().MatchString(text) {
+		n.note("%s: a variable of lashd's environment chooses the file", word)
+	}
+	parts := append([]string{text}, n.quoted(word, 0)...)
+	parts = append(parts, strings.FieldsFunc(variable().ReplaceAllString(text, "\n"),
+		func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&<>(){}=,:@", r) })...)
 	for i, part := range parts {
 		if err := n.part(ctx, c, part, i > 0 && code); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// maxNested is the depth of code within code, such as sh -c in a line for sh, that naming reads.
+const maxNested = 3
+
+// quoted returns the words that a shell makes of code, without quotes and with known variables, and those of code in them. Variables
+// come last, so directories may have any characters.
+func (n *naming) quoted(code string, depth int) (all []string) {
+	if depth == maxNested || !strings.ContainsAny(code, " \t\n\"'\\;|&<>()=") {
+		return nil
+	}
+	for _, word := range shellWords(code) {
+		_, value, _ := strings.Cut(word, "=")
+		all = append(all, n.expand(word), n.expand(value))
+		if word != code {
+			all = append(all, n.quoted(word, depth+1)...)
+		}
+	}
+	return all
+}
+
+// shellWords splits code at white space and operators outside of quotes, and removes quotes and backslashes as a shell does.
+func shellWords(code string) (all []string) {
+	var b strings.Builder
+	quote, escaped := rune(0), false
+	for _, r := range code + "\n" {
+		switch {
+		case escaped:
+			b.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped = true
+		case r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote = r
+		case quote == 0 && strings.ContainsRune(" \t\n;|&<>()`", r):
+			if b.Len() > 0 {
+				all = append(all, b.String())
+			}
+			b.Reset()
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return all
 }
 
 // literal removes the parameters from a word of a tool's command, because their values are unknown.
@@ -113,15 +162,22 @@ func (n *naming) literal(word string) string {
 	return strings.Join(texts, " ")
 }
 
-// knownVariable matches a variable whose directory is known before the command runs.
-var knownVariable = lazy(`\$\{?(CLAUDE_PLUGIN_ROOT|PLUGIN_ROOT|CLAUDE_PROJECT_DIR|PWD|HOME)\b\}?`)
+// knownVariable matches a variable whose directory is known before the command runs, with quotes of its own.
+var knownVariable = lazy(`"` + knownName + `"|` + knownName)
+
+// knownName matches such a variable without quotes.
+const knownName = `\$(?:(?:CLAUDE_PLUGIN_ROOT|PLUGIN_ROOT|CLAUDE_PROJECT_DIR|PWD|HOME)\b|` +
+	`\{(?:CLAUDE_PLUGIN_ROOT|PLUGIN_ROOT|CLAUDE_PROJECT_DIR|PWD|HOME)(?::[-=?][^}]*)?\})`
 
 // expand replaces known variables by their directories.
 func (n *naming) expand(word string) string {
 	dirs := map[string]string{
 		"CLAUDE_PLUGIN_ROOT": n.find.Root, "PLUGIN_ROOT": n.find.Root, "CLAUDE_PROJECT_DIR": n.find.Workspace, "PWD": n.find.Workspace, "HOME": n.find.Home,
 	}
-	return knownVariable().ReplaceAllStringFunc(word, func(ref string) string { return dirs[strings.Trim(ref, "${}")] })
+	return knownVariable().ReplaceAllStringFunc(word, func(ref string) string {
+		name, _, _ := strings.Cut(strings.Trim(ref, `"${}`), ":")
+		return dirs[name]
+	})
 }
 
 // part examines a part of a word in every directory in which the command may look for it. inCode

@@ -343,6 +343,48 @@ func TestClaudeLayouts(t *testing.T) {
 			t.Errorf("other files of the workspace count: %+v", info)
 		}
 	})
+	t.Run("part13/5 sessions in a subdirectory run the approved hooks, however a hook names its file", func(t *testing.T) {
+		w := newWorld(t, "allow", step(shell("echo ran")), step(says("Denied.")), step(shell("echo ran")), step(says("Denied.")), step(shell("echo ran")), step(says("Done.")))
+		w.file(filepath.Join(w.work, ".git", "HEAD"), "ref: refs/heads/main")
+		guard := func(dir, reason string) {
+			w.file(filepath.Join(dir, ".claude", "hooks", "guard.sh"), "#!/bin/sh\necho '"+reason+"' \"$@\" >&2\nexit 2\n")
+			if err := os.Chmod(filepath.Join(dir, ".claude", "hooks", "guard.sh"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		guard(w.work, "the approved guard")
+		sub := filepath.Join(w.work, "sub")
+		guard(sub, "a guard that nobody approved")
+		hook := func(event, more string) string {
+			return `"` + event + `":[{"matcher":"Bash","hooks":[{"type":"command",` + more + `}]}]`
+		}
+		w.file(filepath.Join(w.work, ".claude", "settings.json"), `{"hooks":{`+hook("PreToolUse", `"command":"\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/guard.sh"`)+`}}`)
+		d := w.serve()
+		defer d.stop()
+		p := w.dial("")
+		trust := func() {
+			read := ask[protocol.PluginReadResult](p, "plugin/read", protocol.PluginReadParams{Name: "project", Cwd: w.work})
+			w.lash("plugin", "trust", "project", "--digest", string(read.Digest))
+		}
+		trust()
+		w.work = sub
+		w.denied("go")
+		contains(t, w.bodies()[1], "the approved guard")
+		w.work = filepath.Dir(sub)
+		w.file(filepath.Join(w.work, ".claude", "settings.json"), `{"hooks":{`+hook("PreToolUse", `"command":"${CLAUDE_PROJECT_DIR}/.claude/hooks/guard.sh","args":["with arguments"]`)+`}}`)
+		eventually(t, "the change is noticed", func() error {
+			if info := p.inWork(w, "project"); info.Status != protocol.PluginModified {
+				return errors.New(string(info.Status))
+			}
+			return nil
+		})
+		trust()
+		w.denied("go")
+		contains(t, w.bodies()[3], "the approved guard with arguments")
+		guard(w.work, "a guard after the approval")
+		w.denied("go")
+		contains(t, w.bodies()[5], "changed since it was approved")
+	})
 	t.Run("part13/5 a layout in a subdirectory does not switch off plugins of the repository", func(t *testing.T) {
 		w := newWorld(t, "ask")
 		w.file(filepath.Join(w.work, ".git", "HEAD"), "ref: refs/heads/main")
