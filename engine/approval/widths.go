@@ -39,9 +39,17 @@ func (q *Request) allowedBy(r protocol.ApprovalRule) bool {
 	return q.Judge(Answers{session: []Answer{{Rule: &r}}}).Mode == protocol.ApproveAllow
 }
 
-// WithRule adds to a refusal of the sandbox the rule that would allow the command outside; a nil request knows none.
+// WithRule adds to a refusal of the sandbox the rule that would allow the command outside, and removes an offer of hosts that a rule denies. A
+// nil request knows neither.
 func (q *Request) WithRule(r *protocol.SandboxRefusal) *protocol.SandboxRefusal {
 	with := *r
+	if q != nil && r.WithHosts != nil {
+		again := *q
+		again.Call = SubjectsOf(q.Call.cwd, q.Call.entry, r.WithHosts.Retry)
+		if again.Judge(Answers{}).Mode == protocol.ApproveDeny {
+			with.WithHosts = nil
+		}
+	}
 	if q != nil && len(q.Call.all) > 0 && q.Call.all[0].Command != "" {
 		for _, w := range commandWidths(q.Call.all[:1]) {
 			with.Rule = w.Rule

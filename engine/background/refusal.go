@@ -18,13 +18,15 @@ func (c *Commands) note(out io.Writer, box *sandbox.Box, t *protocol.Task, again
 	if box == nil {
 		return nil
 	}
-	failed := exit.Cause == nil && exit.Code != 0
-	end := ""
-	if read, err := c.Outputs.Read(t, -explained, explained); err == nil { // without it, only the proxy knows refusals
-		end = read.Text
+	end := sandbox.Ended{Command: t.Spec.Command.Script}
+	if exit.Cause == nil {
+		end.Code = exit.Code
 	}
-	_, _ = io.WriteString(out, box.Explain(end, failed)+box.Changes()) // the output reports its own errors
-	r := box.Refusal(again.arguments(t), end, failed)
+	if read, err := c.Outputs.Read(t, -explained, explained); err == nil { // without it, only the proxy knows refusals
+		end.Output = read.Text
+	}
+	_, _ = io.WriteString(out, box.Explain(end)+box.Changes()) // the output reports its own errors
+	r := box.Refusal(again.arguments(t), end)
 	if r != nil {
 		r.Tool = again.tool
 	}

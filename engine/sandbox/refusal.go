@@ -35,10 +35,12 @@ func writes(mode protocol.SandboxMode) string {
 type kind int
 
 const (
-	changing   kind = iota // a file cannot be changed
-	moving                 // a file cannot be moved or removed
-	resolving              // a host has no address
-	connecting             // a host cannot be reached
+	changing    kind = iota // a file cannot be changed
+	moving                  // a file cannot be moved or removed
+	secureShell             // a host cannot be reached by SSH
+	resolving               // a host has no address
+	connecting              // a host cannot be reached
+	dialing                 // a host or an own server cannot be reached
 	docker
 	serving    // a server does not answer
 	accessing  // a file cannot be used
@@ -53,6 +55,7 @@ var signs = []struct {
 }{
 	{"read-only file system", changing, true},
 	{"device or resource busy", moving, true},
+	{"ssh: could not resolve hostname", secureShell, true},
 	{"could not resolve host", resolving, true},
 	{"could not resolve '", resolving, true},
 	{"name resolution", resolving, true},
@@ -61,8 +64,16 @@ var signs = []struct {
 	{"no such host", resolving, true},
 	{"unknownhostexception", resolving, true},
 	{"name or service not known", resolving, true},
+	{"temporary failure resolving", resolving, true},
+	{"unable to resolve host address", resolving, true},
+	{"bad address '", resolving, false},
+	{"dns error", resolving, false},
+	{"no address associated with hostname", resolving, true},
+	{"dial tcp: lookup ", resolving, true},
 	{"network is unreachable", connecting, true},
 	{"enetunreach", connecting, true},
+	{"couldn't connect to server", dialing, false},
+	{"could not connect to server", dialing, false},
 	{"docker daemon", docker, false},
 	{"connection refused", serving, false},
 	{"permission denied", accessing, false},
@@ -71,18 +82,26 @@ var signs = []struct {
 
 // reason is a limit of the sandbox that explains why a command failed.
 type reason struct {
-	text string // the part of a sentence about the command, such as "it has no privileges"
-	sure bool   // the command certainly met the limit; otherwise it may have failed for another reason
+	text  string   // the part of a sentence about the command, such as "it has no privileges"
+	sure  bool     // the command certainly met the limit; otherwise it may have failed for another reason
+	hosts []string // hosts that the command seems to need
 }
 
-// Explain returns sentences for the model about what the sandbox refused, if the output of a command looks like that; else "". Output is its
-// end, and need not be complete. The sentences also name missing variables. Some programs report a refusal and exit with 0.
-func (b *Box) Explain(output string, failed bool) string {
+// Ended is a command that has ended.
+type Ended struct {
+	Command string // for sh
+	Output  string // its end, which need not be complete
+	Code    int    // its exit code; 0 for a command that was stopped, too
+}
+
+// Explain returns sentences for the model about what the sandbox refused, if the end of a command looks like that; else "". The sentences also
+// name missing variables. Some programs report a refusal and exit with 0.
+func (b *Box) Explain(e Ended) string {
 	if b == nil {
 		return ""
 	}
 	text := b.ExplainHosts() // the proxy knows; all else is guessed
-	if r := b.reason(output, failed); text == "" && r != nil {
+	if r := b.reason(e); text == "" && r != nil {
 		ran := fmt.Sprintf("ran in a sandbox (mode %s): ", b.mode)
 		if !r.sure {
 			ran = fmt.Sprintf("may have failed because it ran in a sandbox (mode %s): ", b.mode)
@@ -92,8 +111,8 @@ func (b *Box) Explain(output string, failed bool) string {
 	if text != "" && b.narrowed != "" {
 		text += fmt.Sprintf("[Commands cannot change files here, because %s. A session in a subdirectory can.]\n", b.narrowed)
 	}
-	if failed {
-		text += b.missing(output)
+	if e.Code != 0 {
+		text += b.missing(e.Output)
 	}
 	return text
 }
@@ -106,56 +125,52 @@ func (r *reason) sentence() string {
 	return "The command may have failed because it ran in a sandbox: " + r.text + "."
 }
 
-// reason returns the limit of the sandbox that the output of a command points to; nil: none. A limit that the command certainly met comes before
-// others.
-func (b *Box) reason(output string, failed bool) (guess *reason) {
-	lower := strings.ToLower(output)
+// reason returns the limit of the sandbox that the end of a command points to; nil: none. A limit that the command certainly met comes before
+// others, and the output before the exit code.
+func (b *Box) reason(e Ended) (guess *reason) {
+	e.Output = withoutEscapes(e.Output)
+	lower := strings.ToLower(e.Output)
 	for _, s := range signs {
-		if !failed && !s.clear || !strings.Contains(lower, s.text) {
+		if e.Code == 0 && !s.clear || !strings.Contains(lower, s.text) {
 			continue
 		}
-		for line := range strings.Lines(output) {
+		for line := range strings.Lines(e.Output) {
 			at := strings.Index(strings.ToLower(line), s.text)
 			if at < 0 {
 				continue
 			}
-			r := b.explain(s.kind, line[:min(at, len(line))], line[min(at+len(s.text), len(line)):], output)
+			r := b.explain(s.kind, line[:min(at, len(line))], line[min(at+len(s.text), len(line)):], e)
 			if r != nil && r.sure {
 				return r
 			}
 			guess = cmp.Or(guess, r)
 		}
 	}
-	return guess
+	return cmp.Or(guess, b.byExitCode(e))
 }
 
 // explain returns the reason for a sign in a line; nil: the sandbox does not explain it. before and after are the other parts of the line.
-func (b *Box) explain(k kind, before, after, output string) *reason {
+func (b *Box) explain(k kind, before, after string, e Ended) *reason {
 	switch k {
 	case changing, moving, accessing:
 		return b.explainFiles(k, before, after)
+	case secureShell:
+		return &reason{text: "it has no SSH. It reaches allowed hosts only by HTTP and HTTPS, so use an address with https:// if the host has one", sure: true}
 	case resolving:
-		return &reason{"it has no DNS, and " + b.explainHosts(output), true}
+		return b.explainNetwork("it has no DNS", true, e)
 	case connecting:
-		return &reason{"it has no network, and " + b.explainHosts(output), true}
+		return b.explainNetwork("it has no network", true, e)
+	case dialing:
+		if dialed.MatchString(before) && !ownServer.MatchString(before) {
+			return b.explainNetwork("it has no network", true, e)
+		}
+		return &reason{text: ownServers}
 	case docker:
-		return &reason{"it does not use sockets of other programs, such as that of Docker", true}
+		return &reason{text: "it does not use sockets of other programs, such as that of Docker", sure: true}
 	case serving:
-		return &reason{"its network has only its own servers", false}
+		return &reason{text: ownServers}
 	}
-	return &reason{"it has no privileges", false}
-}
-
-// explainHosts says how a command reaches hosts. It names those that the output names, because the model cannot reach them by another name
-// or address.
-func (b *Box) explainHosts(output string) string {
-	const by = "reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. "
-	hosts := unresolved(output)
-	if len(hosts) == 0 {
-		return by + "If it needs a host, call again with \"hosts\": [\"NAME\"]"
-	}
-	return by + fmt.Sprintf("If it needs %s, call again with \"hosts\": %s, or a person adds a rule that allows host %s", strings.Join(hosts, ", "), list(union(b.granted, hosts)),
-		hosts[0])
+	return &reason{text: "it has no privileges"}
 }
 
 // explainFiles returns the reason for a sign about files.
@@ -174,23 +189,23 @@ func (b *Box) explainFiles(k kind, before, after string) (guess *reason) {
 func (b *Box) explainFile(k kind, name string) *reason {
 	switch at := b.placeOf(name, k != changing); {
 	case at == hidden:
-		return &reason{"it cannot use " + name + ", which may contain secrets", true}
+		return &reason{text: "it cannot use " + name + ", which may contain secrets", sure: true}
 	case at == fixed:
-		return &reason{"it cannot change " + name + ", because editors, shells or git start programs from there", true}
+		return &reason{text: "it cannot change " + name + ", because editors, shells or git start programs from there", sure: true}
 	case at == socket:
-		return &reason{"it does not use sockets of other programs, such as " + name, true}
+		return &reason{text: "it does not use sockets of other programs, such as " + name, sure: true}
 	case k == accessing && (at == inWorkspace || at == open):
 		return nil // the sandbox does not keep a command from reading or running these files
 	case k == accessing:
-		return &reason{"it does not read secrets, and does not use sockets of other programs", false}
+		return &reason{text: "it does not read secrets, and does not use sockets of other programs"}
 	case k == moving:
-		return &reason{"some files, such as .git/config and .git/hooks, cannot be changed or moved", at != unknown}
+		return &reason{text: "some files, such as .git/config and .git/hooks, cannot be changed or moved", sure: at != unknown}
 	case at == unknown || at == open: // open: the command changed its directory, or the file system is read-only for all
-		return &reason{"it writes only to " + writes(b.mode), false}
+		return &reason{text: "it writes only to " + writes(b.mode)}
 	case at == inWorkspace && b.narrowed == "" && filepath.IsAbs(name):
-		return &reason{"it cannot change " + name + ", because it writes only to " + writes(b.mode) + ". The mode workspace would allow that", true}
+		return &reason{text: "it cannot change " + name + ", because it writes only to " + writes(b.mode) + ". The mode workspace would allow that", sure: true}
 	case at == inWorkspace && b.narrowed == "":
-		return &reason{"it cannot change " + name + ", because it writes only to " + writes(b.mode) + ". The mode workspace would allow that in the workspace", true}
+		return &reason{text: "it cannot change " + name + ", because it writes only to " + writes(b.mode) + ". The mode workspace would allow that in the workspace", sure: true}
 	}
-	return &reason{"it cannot change " + name + ", because it writes only to " + writes(b.mode), true}
+	return &reason{text: "it cannot change " + name + ", because it writes only to " + writes(b.mode), sure: true}
 }

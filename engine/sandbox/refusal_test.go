@@ -94,14 +94,14 @@ func TestReason(t *testing.T) {
 	} {
 		fill := strings.NewReplacer("HOME", home, "WORK", work, "\"NAME\"", "\"NAME\"")
 		got := ""
-		if r := boxes[c.mode].reason(fill.Replace(c.output)+"\n", true); r != nil {
+		if r := boxes[c.mode].reason(Ended{Output: fill.Replace(c.output) + "\n", Code: 1}); r != nil {
 			got = r.sentence()
 		}
 		if want := fill.Replace(c.want); got != want {
 			t.Errorf("issue/20-2 in the mode %s, of %q it says\n%q, want\n%q", c.mode, c.output, got, want)
 		}
 	}
-	if got := boxes["workspace"].Explain("cat: /etc/x: Permission denied", false); got != "" {
+	if got := boxes["workspace"].Explain(Ended{Output: "cat: /etc/x: Permission denied"}); got != "" {
 		t.Errorf("issue/20-2 of a command that succeeds it says %q", got)
 	}
 }

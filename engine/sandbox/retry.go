@@ -3,11 +3,8 @@ package sandbox
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
-	"lashd/engine/hostrule"
 	"lashd/rpc/protocol"
 )
 
@@ -15,21 +12,22 @@ import (
 const mostHosts = 32
 
 // Refusal returns what the sandbox refused to a command, and the arguments of calls that run it again with more; nil: it refused nothing.
-// args are those of the call that ran it, absent if no call can; output is the end of its output. The hosts that the proxy refused are exact, all else is guessed.
-func (b *Box) Refusal(args json.RawMessage, output string, failed bool) *protocol.SandboxRefusal {
+// args are those of the call that ran it, absent if no call can. The hosts that the proxy refused are exact, all else is guessed.
+func (b *Box) Refusal(args json.RawMessage, e Ended) *protocol.SandboxRefusal {
 	if b == nil {
 		return nil
 	}
 	r := &protocol.SandboxRefusal{Mode: b.mode, Hosts: b.Refused()}
+	more := unresolved(e.Output)
 	if r.What = describeHosts(r.Hosts); r.What == "" {
-		why := b.reason(output, failed)
+		why := b.reason(e)
 		if why == nil {
 			return nil
 		}
-		r.What = why.sentence()
+		r.What, more = why.sentence(), union(more, why.hosts)
 	}
 	r.Retry = with(args, "outside", true, "hosts") // the two exclude each other
-	r.WithHosts = b.withHosts(args, r.Hosts, output)
+	r.WithHosts = b.withHosts(args, r.Hosts, more)
 	return r
 }
 
@@ -50,15 +48,15 @@ func describeHosts(refused []protocol.RefusedHost) string {
 	return text + "."
 }
 
-// withHosts returns the call with the hosts that it lacked; nil if there are none, or if the call would name too many. Without a proxy, they
-// are those that the output names.
-func (b *Box) withHosts(args json.RawMessage, refused []protocol.RefusedHost, output string) *protocol.HostsRetry {
-	var more []string
+// withHosts returns the call with the hosts that it lacked; nil if there are none, or if the call would name too many. They are those that
+// the proxy refused; without a proxy, those that were guessed.
+func (b *Box) withHosts(args json.RawMessage, refused []protocol.RefusedHost, guessed []string) *protocol.HostsRetry {
+	more := guessed
+	if b.proxy != nil {
+		more = nil
+	}
 	for _, r := range refused {
 		more = append(more, r.Hosts...)
-	}
-	if b.proxy == nil {
-		more = unresolved(output)
 	}
 	all := union(b.granted, more)
 	retry := with(args, "hosts", all, "outside")
@@ -85,18 +83,4 @@ func with(args json.RawMessage, name string, value any, excluded string) json.Ra
 		return nil
 	}
 	return changed
-}
-
-// unresolvedName finds the names of hosts in what curl, git, wget, Node.js, Go, Python and Java print when there is no DNS.
-var unresolvedName = regexp.MustCompile(`(?i)(?:could not resolve (?:host: |')|resolve host address \W+|getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |\blookup |failed to resolve '|ConnectionPool\(host='|UnknownHostException: |unknown host )([a-z0-9-]+(?:\.[a-z0-9-]+)+)`)
-
-// unresolved returns the hosts that a command without DNS looked for, by the end of its output. Nothing reaches them before a person or a rule allows it.
-func unresolved(output string) (all []string) {
-	for _, m := range unresolvedName.FindAllStringSubmatch(output, -1) {
-		p, err := hostrule.Parse(strings.ToLower(m[1]))
-		if _, isAddress := p.Address(); err == nil && !isAddress && !slices.Contains(all, p.Name()) {
-			all = append(all, p.Name())
-		}
-	}
-	return all
 }

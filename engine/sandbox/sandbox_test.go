@@ -92,10 +92,10 @@ func TestMissingVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := box.Explain("error: set NPM_TOKEN", true); got != "[Commands do not get the variable NPM_TOKEN, because it may be a secret. To pass it on, the person adds this to config.toml: sandbox_env = [\"NPM_TOKEN\"]]\n" {
+	if got := box.Explain(Ended{Output: "error: set NPM_TOKEN", Code: 1}); got != "[Commands do not get the variable NPM_TOKEN, because it may be a secret. To pass it on, the person adds this to config.toml: sandbox_env = [\"NPM_TOKEN\"]]\n" {
 		t.Errorf("part11/2 a command that fails without a variable: %q", got)
 	}
-	if got := box.Explain("NPM_TOKEN is set", false) + box.Explain("error", true); got != "" {
+	if got := box.Explain(Ended{Output: "NPM_TOKEN is set"}) + box.Explain(Ended{Output: "error", Code: 1}); got != "" {
 		t.Errorf("part11/2 a command that does not fail, or names none: %q", got)
 	}
 	if !slices.Contains(box.Env, "OTHER_TOKEN=x") {

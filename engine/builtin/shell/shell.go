@@ -169,9 +169,9 @@ func (s *shell) run(ctx context.Context, call tool.Invocation, a args, c proc.Co
 	if a.Plain && exit.Cause == nil {
 		result.Text = ""
 	}
-	tail := text[max(0, len(text)-explained):]
-	result.Text = text + result.Text + box.Explain(tail, exit.Code != 0) + box.Changes()
-	result.Refusal = box.Refusal(call.Args, tail, exit.Code != 0)
+	ended := sandbox.Ended{Command: a.Command, Output: text[max(0, len(text)-explained):], Code: exit.Code}
+	result.Text = text + result.Text + box.Explain(ended) + box.Changes()
+	result.Refusal = box.Refusal(call.Args, ended)
 	result.Artifact = ref
 	data, err := json.Marshal(value{exit.Code, exit.Signal, out.Truncated(), exit.Escaped, call.Sandbox, box.Refused(), took.Milliseconds()})
 	if err != nil {
