@@ -8,6 +8,9 @@ const maxLine = 1000;
 /** The longest code that is highlighted, in characters. */
 const maxChars = 100_000;
 
+/** plain is the color of code for which a theme has no rule. It stands for that of the page, which is the editor's. */
+const plain = "#01020304";
+
 /** Highlighter finds the colors of code in a theme. It loads a grammar when it first needs it. */
 export class Highlighter {
   private readonly core: HighlighterCore = createHighlighterCoreSync({ engine: createJavaScriptRegexEngine({ forgiving: true }), themes: [], langs: [] });
@@ -20,10 +23,10 @@ export class Highlighter {
     this.setTheme(theme);
   }
 
-  /** setTheme changes the colors. Each theme gets a name of its own, because a known name keeps its colors. */
-  setTheme(theme: ThemeRegistrationRaw): void {
+  /** setTheme changes the colors. Each theme gets a name of its own, because a known name keeps its colors. Like VS Code, it ignores rules without a scope. */
+  setTheme({ tokenColors = [], ...theme }: ThemeRegistrationRaw): void {
     this.theme = `user ${++this.themes}`;
-    this.core.loadThemeSync({ ...theme, name: this.theme });
+    this.core.loadThemeSync({ ...theme, name: this.theme, tokenColors: [{ settings: { foreground: plain } }, ...tokenColors.filter(({ scope }) => scope)] });
   }
 
   /**
@@ -40,6 +43,10 @@ export class Highlighter {
       this.loaded.add(lang);
     }
     const lines = this.core.codeToTokensBase(code, { lang, theme: this.theme, tokenizeMaxLineLength: maxLine, tokenizeTimeLimit: 0 });
-    return lines.map((line) => line.map(({ content, color, fontStyle = 0 }): Token => (fontStyle > 0 ? [content, color, fontStyle] : [content, color])));
+    return lines.map((line) => line.map(({ content, color, fontStyle = 0 }) => tokenOf(content, color === plain ? undefined : color, fontStyle)));
   }
+}
+
+function tokenOf(text: string, color: string | undefined, style: number): Token {
+  return style > 0 ? [text, color, style] : color === undefined ? [text] : [text, color];
 }

@@ -23,6 +23,10 @@ describe("part/13 the colors of code", function () {
     assert.deepEqual(highlighter.tokens("go", "func f() {}\n")?.[0]?.[0], ["func", "#00BB00", 3]);
   });
 
+  it("are those of the page where the theme has no rule for code, whatever its rule for everything says", () => {
+    assert.deepEqual(new Highlighter(load, theme("#aa0000")).tokens("ts", "f();")?.[0], [["f();"]]);
+  });
+
   it("need a grammar only once, and only for known languages of a bearable length", () => {
     loaded.length = 0;
     const highlighter = new Highlighter(load, theme("#aa0000"));
