@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import * as vscode from "vscode";
+import { demoSocket } from "./daemon/demoSocket";
 import { locate } from "./daemon/locate";
 import type { Program } from "./daemon/link";
 
@@ -37,11 +37,4 @@ function demoHome(context: vscode.ExtensionContext): string {
   const script = join(context.extensionPath, "media", "demo.json");
   writeFileSync(join(dir, "config.toml"), `script = ${JSON.stringify(script)}\napproval = "ask"\n`, { mode: 0o600 });
   return dir;
-}
-
-/** demoSocket returns the socket of the demo in a data directory, which differs between profiles. A socket in the directory itself could exceed the length limit of socket paths. */
-export function demoSocket(home: string, runtimeDir = process.env.XDG_RUNTIME_DIR): string {
-  const dir = join(runtimeDir ?? join(tmpdir(), `lashd-${process.getuid?.() ?? "user"}`), "lashd-demo");
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  return join(dir, `${createHash("sha256").update(home).digest("hex").slice(0, 12)}.sock`);
 }
