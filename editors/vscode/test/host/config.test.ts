@@ -26,7 +26,7 @@ describe("issue/6-1 config.toml in the extension host", () => {
 
   it("is completed from the schema", async () => {
     await write("sandbox = ");
-    assert.deepEqual((await offered()).filter((label) => label.startsWith('"')), ['"off"', '"on"', '"required"']);
+    assert.deepEqual((await offered()).filter((label) => label.startsWith('"')), ['"readOnly"', '"workspace"', '"fullAccess"']);
     await write("[undo]\noff = false\n");
     const keys = await offered();
     assert.deepEqual([keys.includes("budget_mib"), keys.includes("off"), keys.includes("model"), keys.includes("[[models]]")], [true, false, false, true]);

@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { SessionListResult, TurnListResult, TurnTraceResult } from "../../src/protocol";
 import { violations } from "./axe";
 import { patienceMs, until } from "./browser";
 import { unreadable } from "./contrast";
@@ -51,6 +52,10 @@ describe("part/13 answers and questions in a real VS Code", function () {
     await code.card.getByRole("button", { name: "Allow", exact: true }).click();
     await code.answered("Both ran.");
     assert.equal(await code.chat.locator(".toolCall .completed").count(), 2);
+    const [session] = code.call<SessionListResult>("session/list", { limit: 1 }).data;
+    const [turn] = code.call<TurnListResult>("turn/list", { sessionId: session?.sessionId }).data;
+    const asked = code.call<TurnTraceResult>("turn/trace", { turnId: turn?.turnId }).data.filter(({ type }) => type === "decision/opened");
+    assert.equal(asked.length, 1, "the second call asks nobody");
   });
 
   it("allows a long command in a notification that shows all of it", async () => {

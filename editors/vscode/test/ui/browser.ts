@@ -59,6 +59,15 @@ export async function pastePicture(field: Locator, name: string): Promise<void> 
   }, name);
 }
 
+/** dropFile drops a text file on an element, as a file manager does. */
+export async function dropFile(on: Locator, name: string, text: string): Promise<void> {
+  await on.evaluate((element, file) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([file.text], file.name, { type: "text/plain" }));
+    element.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+  }, { name, text });
+}
+
 /** The style that VS Code gives the page of each webview, as far as it concerns the elements of a chat. */
 const webviewStyle = `
 body { color: var(--vscode-editor-foreground); font-family: var(--vscode-font-family); font-size: var(--vscode-font-size); margin: 0; padding: 0 20px; }

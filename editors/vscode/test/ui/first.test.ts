@@ -1,9 +1,10 @@
 import { strict as assert } from "node:assert";
-import { readFileSync, readlinkSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { StatusResult } from "../../src/protocol";
 import { need, patienceMs, until } from "./browser";
-import { script } from "./script";
+import { daemonsOf } from "./machine";
+import { script, story } from "./script";
 import { Workbench } from "./workbench";
 
 describe("issue/6-1 the extension with a bundled daemon", function () {
@@ -24,7 +25,7 @@ describe("issue/6-1 the extension with a bundled daemon", function () {
   });
 
   it("runs through the walkthrough with clicks alone", async () => {
-    await code.run("Welcome: Open Walkthrough");
+    await code.run("Welcome: Open Walkthrough...");
     await code.choose("Get Started with lashd");
     const page = code.page.locator(".gettingStartedContainer");
     const step = (title: string) => page.locator(".getting-started-step", { hasText: title });
@@ -47,5 +48,26 @@ describe("issue/6-1 the extension with a bundled daemon", function () {
     await step("Start a session").getByRole("button", { name: "New Session" }).click();
     await code.say("hi");
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+  });
+
+  it("kills only the daemon of the demo from the walkthrough, and the story of the demo goes on", async () => {
+    const users = code.call<StatusResult>("server/status", {}).pid;
+    await code.run("lashd: Try lashd Without a Model");
+    await code.say("tell a story");
+    await code.chat.locator(".agentMessage", { hasText: "promised" }).waitFor();
+    const [demo, ...others] = daemonsOf(join(code.dir, "ud", "User", "globalStorage", "lash.lashd", "demo"));
+    assert.deepEqual([demo !== undefined, others], [true, []]);
+    await code.run("Welcome: Open Walkthrough...");
+    await code.choose("Get Started with lashd");
+    const step = code.page.locator(".gettingStartedContainer .getting-started-step", { hasText: "Try it without a model" });
+    await step.click();
+    await step.locator("a", { hasText: "kill the daemon of the demo" }).click();
+    await until(() => !existsSync(`/proc/${demo}`));
+    await code.page.locator(".tab", { hasText: "tell a story" }).click();
+    await code.chat.locator(".agentMessage:not(.live)", { hasText: "finished the story." }).waitFor();
+    assert.deepEqual(await code.chat.locator(".row .text, .row .markdown").allInnerTexts(), ["tell a story", story]);
+    assert.equal(code.call<StatusResult>("server/status", {}).pid, users);
+    await code.run("lashd: Leave Demo");
+    await code.status("check").waitFor();
   });
 });

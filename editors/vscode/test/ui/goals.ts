@@ -53,10 +53,6 @@ export class Goals extends Workbench {
     return this.chat.locator("#asked .card");
   }
 
-  get quickInput(): Locator {
-    return this.page.locator(".quick-input-widget:visible input.input");
-  }
-
   /** ask starts a session with an input. */
   async ask(text: string): Promise<void> {
     await this.newSession();
@@ -70,14 +66,6 @@ export class Goals extends Workbench {
 
   toast(text: string): Locator {
     return this.page.locator(".notification-toast", { hasText: text });
-  }
-
-  /** showFile opens a file with Quick Open and puts the caret into it. */
-  async showFile(name: string): Promise<void> {
-    await this.page.keyboard.press("Control+p");
-    await this.quickInput.fill(name);
-    await this.choose(name);
-    await this.page.locator(".monaco-editor .view-line").first().click();
   }
 
   /** mention types @ with a word and chooses what it completes to. */

@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import type { SessionListResult } from "../../src/protocol";
-import { patienceMs, until } from "./browser";
+import { dropFile, patienceMs, until } from "./browser";
 import { Goals } from "./goals";
 
 /** Goals of a user who writes, attaches and takes back. FLOWS=all runs them. */
@@ -8,7 +8,18 @@ describe("part/13 inputs in a real VS Code", function () {
   this.timeout(3 * patienceMs);
   const code = new Goals();
 
-  before(() => code.open());
+  /** attached waits for the text of the only attachment of the last input. */
+  const attached = async (text: string) => {
+    await code.chat.locator(".userMessage .quoted summary").click();
+    assert.equal((await code.chat.locator(".userMessage .quoted pre").innerText()).trim(), text);
+  };
+
+  before(async () => {
+    code.write("work/lib/greet.ts", "const noise = 1;\nexport function greetPeople(name: string) {\n  return name + noise;\n}\n");
+    code.write("config/lashd/plugins/team/skills/tidy/SKILL.md", "---\ndescription: Tidy the imports\n---\nSort the imports by name.\n");
+    code.write("config/lashd/plugins/team/commands/changelog.md", "---\ndescription: Write the changelog\nargument-hint: version\n---\nWrite what changed in $1.\n");
+    await code.open();
+  });
   afterEach(async function () {
     await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
     await code.reset();
@@ -115,6 +126,74 @@ describe("part/13 inputs in a real VS Code", function () {
     await code.field.press("Enter");
     await code.chat.locator(".userMessage .quoted summary", { hasText: "1 line" }).click();
     await code.chat.locator(".userMessage pre", { hasText: "first" }).waitFor();
+  });
+
+  it("attaches a symbol", async () => {
+    await code.showFile("greet.ts");
+    await code.page.locator(".monaco-editor .view-line", { hasText: /name.\+.noise/ }).click();
+    await code.page.locator(".monaco-breadcrumb-item", { hasText: "greetPeople" }).waitFor(); // the language server is ready
+    await code.newSession();
+    await code.mention("greetP", /^greetPeople/);
+    await code.chat.locator(".chip", { hasText: "greetPeople(), lib/greet.ts:2-4" }).waitFor();
+    await code.field.press("Enter");
+    await attached("export function greetPeople(name: string) {\n  return name + noise;\n}");
+  });
+
+  it("attaches the output of the last command of a terminal", async () => {
+    await code.run("Terminal: Create New Terminal");
+    const terminal = code.page.locator(".terminal-wrapper.active");
+    await terminal.locator(".terminal-command-decoration").first().waitFor(); // the shell reports its commands
+    await code.page.keyboard.type("echo $((40 + 2)) apples");
+    await code.page.keyboard.press("Enter");
+    await terminal.locator(".xterm-rows", { hasText: "42 apples" }).waitFor();
+    await code.newSession();
+    await code.mention("term", /^terminal/);
+    await code.chat.locator(".chip", { hasText: "terminal" }).waitFor();
+    await code.field.press("Enter");
+    await attached("$ echo $((40 + 2)) apples\n42 apples");
+    await code.run("Terminal: Kill All Terminals");
+  });
+
+  it("attaches a file that is dropped from another program", async () => {
+    await code.newSession();
+    await dropFile(code.field, "notes.txt", "dropped words\n");
+    await code.chat.locator(".chip", { hasText: "notes.txt" }).waitFor();
+    await code.say("what is this?");
+    await attached("dropped words");
+  });
+
+  it("attaches a file that is dragged from the explorer with Shift", async () => {
+    await code.run("View: Show Explorer");
+    await code.run("lashd: New Session");
+    await code.chat.locator("#welcome:not([hidden])").waitFor();
+    const file = code.page.locator(".explorer-folders-view .monaco-list-row", { hasText: "readme.txt" });
+    await file.hover();
+    await code.page.mouse.down();
+    await code.page.keyboard.down("Shift");
+    const box = await code.field.boundingBox();
+    assert.ok(box);
+    await code.page.mouse.move(box.x + 20, box.y + 10, { steps: 10 });
+    await code.page.mouse.up();
+    await code.page.keyboard.up("Shift");
+    await code.chat.locator(".chip", { hasText: "readme.txt" }).waitFor();
+    await code.say("what is this?");
+    await attached("a workspace");
+  });
+
+  it("runs a skill and a command of a plugin, which the model gets", async () => {
+    for (const { typed, option, more, given } of [
+      { typed: "/team:t", option: /^\/team:tidy Tidy the imports/, more: "", given: "Sort the imports by name." },
+      { typed: "/team:ch", option: /^\/team:changelog version \u00b7 Write the changelog/, more: "1.2", given: "Write what changed in 1.2." },
+    ]) {
+      await code.newSession();
+      await code.field.pressSequentially(typed);
+      await code.chat.getByRole("option", { name: option }).click();
+      await code.field.pressSequentially(more);
+      await code.field.press("Enter");
+      await code.answered("Hello!");
+      await code.chat.locator(".row.addedText summary").click();
+      await code.chat.locator(".row.addedText", { hasText: given }).waitFor();
+    }
   });
 
   it("changes the model and the mode by commands of the chat", async () => {

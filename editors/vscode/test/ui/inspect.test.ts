@@ -100,6 +100,20 @@ describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", fun
     assert.deepEqual([types[0], types.includes("decision/resolved"), types.at(-1)], ["turn/accepted", true, "turn/completed"]);
   });
 
+  it("lists the turns of a session by their prompts, and shows the trace of the chosen one", async () => {
+    await code.newSession();
+    await say("hi", "Hello!");
+    await say("make a plan", "Here is a table");
+    await code.run("lashd: Show Turn Trace...");
+    const rows = code.page.locator(".quick-input-list .quick-input-list-row:first-child .label-name");
+    await rows.nth(1).waitFor();
+    assert.deepEqual(await rows.allInnerTexts(), ["make a plan", "hi"]);
+    await code.choose("hi");
+    const line = (text: string) => code.page.locator(".monaco-editor .view-line", { hasText: text });
+    await line("turn ended: assistantMessage").waitFor();
+    assert.deepEqual([await line("model call 1").count(), await line("update_plan").count()], [1, 0]);
+  });
+
   it("shows and changes model and mode, follows changes by other clients, and shows the cost", async () => {
     await code.newSession();
     const config = () => code.call<SessionReadResult>("session/read", { sessionId: newest(), limit: 1 }).session.config;

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 
 /** withoutKeys returns the environment without API keys. */
@@ -13,4 +14,17 @@ export function freePort(): Promise<number> {
       server.close(() => resolve(port));
     });
   });
+}
+
+/** daemonsOf returns the processes that serve a data directory. */
+export function daemonsOf(home: string): string[] {
+  const serves = (pid: string) => {
+    try {
+      const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+      return args.includes(home) && args.includes("serve");
+    } catch {
+      return false; // it has ended
+    }
+  };
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && serves(name));
 }

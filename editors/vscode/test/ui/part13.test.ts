@@ -4,9 +4,15 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DecisionListResult } from "../../src/protocol";
 import { patienceMs, until } from "./browser";
+import { sameColors } from "./codeColors";
 import { diffLines } from "./diffEditor";
-import { script } from "./script";
+import { chatIn } from "./parts";
+import { sample, script } from "./script";
+import { chooseTheme } from "./themes";
 import { Workbench } from "./workbench";
+
+/** plainColors switches off the colors that VS Code adds to those of the theme's rules for code. */
+const plainColors = { "editor.semanticHighlighting.enabled": false, "editor.bracketPairColorization.enabled": false };
 
 describe("part/13 a real VS Code", function () {
   this.timeout(3 * patienceMs);
@@ -24,11 +30,12 @@ describe("part/13 a real VS Code", function () {
   before(async () => {
     code.write("work/.gitignore", "node_modules\n");
     git("init", "-q");
-    await code.start(script);
+    await code.start(script, { settings: plainColors });
   });
   afterEach(async function () {
     await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
     await code.run("View: Close All Editors");
+    await ((await code.page.locator(".part.auxiliarybar").isVisible()) ? code.page.keyboard.press("Control+Alt+b") : undefined); // it leaves little width for a diff
     rmSync(join(code.work, "new.txt"), { force: true });
   });
   after(() => code.close());
@@ -82,12 +89,21 @@ describe("part/13 a real VS Code", function () {
     await code.chat.locator(".userMessage", { hasText: "what is @readme.txt" }).waitFor();
   });
 
-  it("part/13 colors code as the editor does, and runs a command of the chat", async () => {
+  it("part/13 colors code as the editor does, also after a change of the theme", async () => {
+    code.write("work/sample.js", sample);
+    await code.showFile("sample.js");
+    await code.newSession(); // beside the file
+    await code.say("show some code");
+    for (const theme of ["Light Modern", "Dark Modern"] as const) {
+      await chooseTheme(code, theme);
+      await sameColors(code.page.locator(".monaco-editor .view-line"), code.chat.locator(".markdown pre code"), sample);
+    }
+  });
+
+  it("part/13 runs a command of the chat", async () => {
     await code.newSession();
-    await code.say("make a plan");
-    const keyword = code.chat.locator(".markdown pre code span", { hasText: "const" }).first();
-    await keyword.waitFor();
-    assert.notEqual(await keyword.evaluate((span) => getComputedStyle(span).getPropertyValue("--token")), "");
+    await code.say("hi");
+    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
     await code.chat.locator("#composer textarea").pressSequentially("/ren");
     await code.chat.getByRole("option", { name: /rename/ }).click();
     await code.page.locator(".quick-input-widget:visible input.input").fill("named in the chat");
@@ -99,25 +115,27 @@ describe("part/13 a real VS Code", function () {
     await code.newSession();
     await code.say("tell a story");
     await code.chat.locator(".agentMessage:not(.live)", { hasText: "finished the story." }).waitFor();
+    const tab = code.page.locator(".tab", { hasText: "tell a story" });
+    const side = () => chatIn(code.page, "auxiliarybar");
     await code.run("lashd: Open Chat in Side Bar");
-    await code.page.locator(".tab", { hasText: "tell a story" }).waitFor({ state: "detached" });
-    await code.chat.locator(".agentMessage", { hasText: "finished the story." }).waitFor();
+    await tab.waitFor({ state: "detached" });
+    await (await side()).locator(".agentMessage", { hasText: "finished the story." }).waitFor();
     await code.shot("side bar");
-    await code.say("hi");
-    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+    await code.say("hi", await side());
+    await (await side()).locator(".agentMessage", { hasText: "Hello!" }).waitFor();
     await code.run("lashd: Open Chat in Editor Area");
-    await code.page.locator(".tab", { hasText: "tell a story" }).waitFor();
-    await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor(); // its page takes the focus before that
-    const side = code.page.frameLocator(".part.auxiliarybar iframe.webview.ready").frameLocator("#active-frame");
-    await side.getByRole("link", { name: "New session" }).click();
-    await side.locator("#welcome:visible").waitFor();
+    await tab.waitFor();
+    await (await chatIn(code.page, "editor")).locator(".agentMessage", { hasText: "Hello!" }).waitFor(); // its page takes the focus before that
+    await (await side()).getByRole("link", { name: "New session" }).click();
+    await (await side()).locator("#welcome:visible").waitFor();
+    await code.say("hi beside the code", await side());
+    await (await side()).locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+    assert.deepEqual(await code.page.locator(".tab").allInnerTexts().then((all) => all.map((text) => text.trim())), ["tell a story"]);
     await code.run("View: Close All Editors");
     await code.run("lashd: Find Session...");
     await code.page.locator(".quick-input-widget:visible input.input").fill("acknowledged");
     await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "acknowledged" }).filter({ hasText: "tell a story" }).click();
     await code.page.locator(".tab", { hasText: "tell a story" }).waitFor();
-    await code.run("View: Close All Editors");
-    await code.page.keyboard.press("Control+Alt+b"); // close the side bar, which leaves little width for a diff
   });
 
   it("part/13 says when a turn of a hidden chat ends, and shows it", async () => {
@@ -130,7 +148,7 @@ describe("part/13 a real VS Code", function () {
     await code.chat.locator(".agentMessage", { hasText: "finished the story." }).waitFor();
   });
 
-  it("part/13 lists the MCP servers of the folder with their states", async () => {
+  it("part/13 says that there are no MCP servers yet", async () => {
     await code.run("lashd: MCP Servers...");
     await until(async () => (await code.page.locator(".quick-input-widget:visible input.input").getAttribute("placeholder"))?.startsWith("There are no MCP servers yet.") === true);
     await code.page.keyboard.press("Escape");

@@ -1,11 +1,15 @@
 export const story = "Once upon a time, a small daemon promised that everything it had acknowledged would still be there in the morning. One night somebody pulled the plug. The daemon restarted, read its database, and finished the story.";
 
+/** sample is code in which the words, texts, numbers and comments have colors of their own. */
+export const sample = '// adds\nconst greeting = "hi";\nfunction add(a, b) {\n  return a + b * 12;\n}\n';
+
 /** script contains the replies of the scripted model. */
 export const script = {
   models: ["demo"],
   turns: [
     { match: { lastUserContains: "+staged line" }, replies: [{ text: "```\nreadme: add a line\n```" }] },
     { match: { lastUserContains: "Request: say it loudly\n\n<selection>a workspace</selection>" }, replies: [{ text: "A WORKSPACE" }] },
+    { match: { lastUserContains: "some code" }, replies: [{ text: `\`\`\`js\n${sample}\`\`\`` }] },
     { match: { lastUserContains: "story" }, replies: [{ text: story, chunkSize: 3, delayMs: 60 }] },
     {
       match: { lastUserContains: "write" },

@@ -8,6 +8,12 @@ import { Workbench } from "./workbench";
 const items = 5000;
 const part = 200;
 
+/** The number of frames in which the chat is scrolled from its end to its start. */
+const steps = 150;
+
+/** The session of 5,000 items opens at most this many times slower than one of two items. */
+const mostRatio = 1.5;
+
 const nodeOf = (n: number) => ({
   message: { role: n % 2 ? "assistant" : "user", parts: [{ kind: "text", text: n % 2 ? `Answer ${n} with *words* and a \`model\`.` : `question ${n}` }] },
 });
@@ -44,31 +50,56 @@ describe("part13/4 a session of 5,000 items in a real VS Code", function () {
     return Math.round(took);
   }
 
-  it("opens, and scrolls to its start and back", async () => {
+  it("opens as fast as a session of two items", async () => {
     await code.view();
     const times = { long: [] as number[], short: [] as number[] };
     for (let time = 0; time < 7; time++) {
       times.long.push(await opened("long session", `Answer ${items - 1} `));
       times.short.push(await opened("short session", "Answer 1 "));
     }
-    const middle = (all: number[]) => all.toSorted((a, b) => a - b)[all.length >> 1] ?? 0;
-    console.log(`      opened in ${times.long.join(", ")} ms, a session of two items in ${times.short.join(", ")} ms`);
-    console.log(`      ratio of the medians: ${(middle(times.long) / middle(times.short)).toFixed(2)}`);
-    await code.page.getByRole("treeitem", { name: /^long session/ }).first().click();
-    await code.chat.getByText(`Answer ${items - 1} `).waitFor();
-    const longest = await code.chat.locator("#scroller").evaluate(async (scroller) => {
-      const tasks: number[] = [];
-      new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
-      const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-      for (let step = 0; step < 300; step++) {
-        scroller.scrollTo(0, scroller.scrollHeight * (1 - step / 300));
-        await frame();
-      }
-      scroller.scrollTo(0, scroller.scrollHeight);
-      await frame();
-      return tasks.toSorted((a, b) => b - a).slice(0, 5).map(Math.round);
-    });
-    console.log(`      tasks over 50 ms: ${longest.join(", ") || "none"}`);
-    assert.equal(await code.chat.getByText(`Answer ${items - 1} `).isVisible(), true);
+    const ratio = Math.min(...times.long) / Math.min(...times.short); // other programs only make a time longer
+    console.log(`      opened in ${times.long.join(", ")} ms, a session of two items in ${times.short.join(", ")} ms; ratio of the shortest ${ratio.toFixed(2)}`);
+    assert.ok(ratio < mostRatio, `the ratio is ${ratio}`);
   });
+
+  it("scrolls to its start and back, and no frame takes 50 ms more than in a session of two items", async () => {
+    const [long, short] = [await longestFrame("long session", `Answer ${items - 1} `), await longestFrame("short session", "Answer 1 ")];
+    console.log(`      longest frame of ${long.toFixed(1)} ms of work, of ${short.toFixed(1)} ms in a session of two items`);
+    assert.ok(long > 0.1 && long - short < 50, `a frame took ${long} ms`);
+  });
+
+  /**
+   * longestFrame opens a session and scrolls it three times. It returns the work of the longest frame in the best pass, in milliseconds. Work is
+   * the CPU time of the thread of the window and its webviews, which other programs change little.
+   */
+  async function longestFrame(title: string, text: string): Promise<number> {
+    await code.page.getByRole("treeitem", { name: new RegExp(`^${title}`) }).first().click();
+    await code.chat.getByText(text).waitFor();
+    const cdp = await code.page.context().newCDPSession(code.page);
+    await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
+    const work = async () => 1000 * ((await cdp.send("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0);
+    const longest: number[] = [];
+    for (let pass = 0; pass < 3; pass++) {
+      longest.push(await longestOf(work));
+      assert.equal(await code.chat.getByText(text).isVisible(), true);
+    }
+    await cdp.detach();
+    return Math.min(...longest);
+  }
+
+  /** longestOf scrolls the chat from its end to its start, and back. It returns the largest difference of a growing number in a frame. */
+  async function longestOf(grows: () => Promise<number>): Promise<number> {
+    const scroller = code.chat.locator("#scroller");
+    const differences: number[] = [];
+    for (let step = 0; step <= steps; step++) {
+      const before = await grows();
+      await scroller.evaluate((element, share) => {
+        element.scrollTo(0, element.scrollHeight * share);
+        return new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+      }, 1 - step / steps);
+      differences.push((await grows()) - before);
+    }
+    await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+    return Math.max(...differences);
+  }
 });

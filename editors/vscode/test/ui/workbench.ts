@@ -6,6 +6,7 @@ import { format } from "node:util";
 import type { Browser, FrameLocator, Locator, Page } from "playwright-core";
 import type { SessionListResult } from "../../src/protocol";
 import { launch, need, patienceMs } from "./browser";
+import { answers, codeServer } from "./codeServer";
 import { freePort, withoutKeys } from "./machine";
 
 /** Options change the defaults of a workbench. */
@@ -20,6 +21,8 @@ export interface Options {
   config?: string;
   /** sessions have the mode that lashd chooses, not fullAccess */
   ownMode?: boolean;
+  /** the user has not trusted the folder yet */
+  restricted?: boolean;
 }
 
 /** models are the names of the scripted model. Only the first has a price, a context window and efforts, and only it takes images. */
@@ -38,20 +41,21 @@ export class Workbench {
   page!: Page;
 
   /** start installs the extension into a new profile and opens a window. */
-  async start(script: unknown, { bundle, folders = ["work"], settings = {}, config, ownMode = false }: Options = {}): Promise<void> {
-    await this.prepare(script, bundle ? {} : { "lashd.path": need("LASHD") }, settings);
+  async start(script: unknown, { bundle, folders = ["work"], settings = {}, config, ownMode = false, restricted = false }: Options = {}): Promise<void> {
+    const trust = restricted && { "security.workspace.trust.enabled": true, "security.workspace.trust.startupPrompt": "never" };
+    await this.prepare(script, bundle ? {} : { "lashd.path": need("LASHD") }, { ...settings, ...trust });
     if (config !== undefined || ownMode) {
       this.write("home/config.toml", config ?? this.scripted.replace(/^sandbox = .*\n/mu, ""));
     }
-    const installed = spawnSync(...this.code("--install-extension", bundle ?? need("VSIX")), { encoding: "utf8" });
+    const installed = spawnSync(...codeServer(this.dir, "--install-extension", bundle ?? need("VSIX")), { encoding: "utf8" });
     if (installed.status !== 0) {
       throw new Error(`install: ${installed.stdout}${installed.stderr}`);
     }
     folders.forEach((folder) => mkdirSync(join(this.dir, folder), { recursive: true }));
     this.write("several.code-workspace", JSON.stringify({ folders: folders.map((path) => ({ path })) }));
     this.opened = folders.length > 1 ? `workspace=${join(this.dir, "several.code-workspace")}` : `folder=${join(this.dir, folders[0] ?? "work")}`;
-    await this.serve();
-    await this.load();
+    await this.serve(...(restricted ? [] : ["--disable-workspace-trust"]));
+    await this.load(restricted ? this.page.locator("#status\\.workspaceTrust") : undefined);
   }
 
   /** another opens a second window with the same folders and the same daemon. */
@@ -64,7 +68,7 @@ export class Workbench {
   /** runTests runs tests in the extension host with the extension in dir. It returns their exit code and output. */
   async runTests(script: unknown, dir: string, tests: string): Promise<{ code: number; said: string }> {
     await this.prepare(script);
-    await this.serve("--vscode-option", "enable-smoke-test-driver");
+    await this.serve("--disable-workspace-trust", "--vscode-option", "enable-smoke-test-driver");
     const said: string[] = [];
     await this.page.exposeFunction("codeAutomationLog", (_: string, args: unknown[]) => void said.push(format(...args)));
     const ended = new Promise<number>((resolve) => void this.page.exposeFunction("codeAutomationExit", resolve));
@@ -106,13 +110,13 @@ export class Workbench {
   }
 
   private async serve(...more: string[]) {
-    const [command, args] = this.code(
-      "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`, "--disable-telemetry", "--disable-update-check",
-      "--disable-workspace-trust", "--disable-getting-started-override", "--ignore-last-opened", "--reconnection-grace-time", "3", ...more,
+    const [command, args] = codeServer(
+      this.dir, "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`, "--disable-telemetry", "--disable-update-check",
+      "--disable-getting-started-override", "--ignore-last-opened", "--reconnection-grace-time", "3", ...more,
     );
     const dirs = (process.env.PATH ?? "").split(delimiter).filter((dir) => !existsSync(join(dir, "lashd")));
     this.server = spawn(command, args, { stdio: "ignore", detached: true, env: { ...withoutKeys(), PATH: dirs.join(delimiter), LASHD_KEYRING: "off", XDG_CONFIG_HOME: this.config } });
-    await this.answers();
+    await answers(this.port);
     this.page = await this.newPage();
   }
 
@@ -123,15 +127,15 @@ export class Workbench {
     return page;
   }
 
-  /** load opens or reloads the window. */
-  async load(): Promise<void> {
+  /** load opens or reloads the window, and waits until the extension is connected, or for another sign. */
+  async load(sign = this.status("check")): Promise<void> {
     if (this.page.url().includes("http")) {
       await this.run("Developer: Reload Window");
     } else {
       await this.page.goto(`http://127.0.0.1:${this.port}/?${this.opened}`);
     }
     await this.page.locator(".monaco-workbench .activitybar").waitFor();
-    await this.status("check").waitFor();
+    await sign.waitFor();
   }
 
   /** status returns the status bar item while it shows an icon. */
@@ -180,6 +184,19 @@ export class Workbench {
     await this.page.locator(".context-view .action-label", { hasText: entry }).first().click({ delay: 200 });
   }
 
+  /** quickInput is the field of the open quick pick or input box. */
+  get quickInput(): Locator {
+    return this.page.locator(".quick-input-widget:visible input.input");
+  }
+
+  /** showFile opens a file with Quick Open and puts the caret into it. */
+  async showFile(name: string): Promise<void> {
+    await this.page.keyboard.press("Control+p");
+    await this.quickInput.fill(name);
+    await this.choose(name);
+    await this.page.locator(".monaco-editor .view-line").first().click();
+  }
+
   /** choose selects an entry of the open quick pick. */
   async choose(entry: string): Promise<void> {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: entry }).first().click();
@@ -190,11 +207,11 @@ export class Workbench {
     return this.page.frameLocator("iframe.webview.ready").last().frameLocator("iframe#active-frame");
   }
 
-  /** say sends a message in the active chat, once that can send. */
-  async say(text: string): Promise<void> {
-    const field = this.chat.locator("#composer textarea");
+  /** say sends a message in the active chat, or in another one, once that can send. */
+  async say(text: string, chat = this.chat): Promise<void> {
+    const field = chat.locator("#composer textarea");
     await field.fill(text);
-    await this.chat.locator("#composer button.first:enabled").waitFor(); // the page is connected
+    await chat.locator("#composer button.first:enabled").waitFor(); // the page is connected
     await field.press("Enter");
   }
 
@@ -234,26 +251,5 @@ export class Workbench {
     const file = join(this.dir, path);
     mkdirSync(join(file, ".."), { recursive: true, mode: 0o700 });
     writeFileSync(file, text);
-  }
-
-  private code(...args: string[]): [string, string[]] {
-    const server = join(need("CODE_SERVER"), "node_modules", "code-server", "out", "node", "entry.js");
-    const node = join(need("CODE_SERVER"), "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node");
-    const dirs = ["--config", join(this.dir, "cfg.yaml"), "--user-data-dir", join(this.dir, "ud"), "--extensions-dir", join(this.dir, "ext")];
-    return [node, [server, ...dirs, ...args]];
-  }
-
-  private async answers() {
-    const end = Date.now() + patienceMs;
-    for (;;) {
-      const ok = await fetch(`http://127.0.0.1:${this.port}/healthz`).then((r) => r.ok, () => false);
-      if (ok) {
-        return;
-      }
-      if (Date.now() > end) {
-        throw new Error("code-server does not answer");
-      }
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
   }
 }
