@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
+import { isIncomplete } from "../model/approvals";
 import { applyHunks, hunkOf, hunkSides, parse, revertHunks } from "../model/diff";
 import { fileUri } from "../openFolders";
 import type { FileChange, FilePreview, SessionDiffParams } from "../protocol";
@@ -30,7 +31,7 @@ export async function showPreview(texts: Texts, preview: FilePreview, cwd: strin
   const after = now === undefined ? undefined : applyHunks(now, hunks);
   const part = now === undefined || after === undefined ? hunkSides(hunks) : { before: now, after };
   const name = file.path.slice(1); // both sides have it, or VS Code shows a rename
-  await vscode.commands.executeCommand("vscode.diff", texts.add(name, part.before), texts.add(name, part.after), `${preview.path} (proposed change)`);
+  await vscode.commands.executeCommand("vscode.diff", texts.add(name, part.before), texts.add(name, part.after), `${preview.path} (${isIncomplete(preview) ? "a part of the proposed change" : "proposed change"})`);
 }
 
 /** diffSides returns both sides of a change. now reports whether the right side is the current file. */

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { turnsOf, type ShownTurn } from "../model/turns";
 import type { Item, Session } from "../protocol";
+import { labelText } from "../model/printable";
 import type { Texts } from "../views/textDocuments";
 import { showChanges } from "./changes";
 import type { ToWebview } from "./messages";
@@ -34,7 +35,7 @@ export async function goBack(editor: Editor, chat: Chat): Promise<void> {
   if (turns.length === 0) {
     return nothing("There is no turn to go back to.");
   }
-  const items = turns.map((turn) => ({ label: turn.input.split("\n")[0] ?? "", turn }));
+  const items = turns.map((turn) => ({ label: labelText(turn.input.split("\n")[0] ?? ""), turn }));
   const picked = await vscode.window.showQuickPick(items, { title: "Go back to before a turn", placeHolder: "This turn and all later ones are undone, after a preview" });
   await (picked && undo(editor, chat, picked.turn));
 }

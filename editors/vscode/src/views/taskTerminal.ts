@@ -1,5 +1,7 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "../daemon/daemon";
+import { printable } from "../model/printable";
+import { TerminalFilter } from "../model/terminalFilter";
 import type { Task } from "../protocol";
 
 /** The interval between requests for new output. */
@@ -16,13 +18,14 @@ export function showTask(daemon: Daemon, task: Task): void {
 class TaskTerminal implements vscode.Pseudoterminal {
   private readonly written = new vscode.EventEmitter<string>();
   readonly onDidWrite = this.written.event;
+  private readonly filter = new TerminalFilter();
   private isOpen = false;
 
   constructor(private readonly daemon: Daemon, private readonly task: Task) {}
 
   open(): void {
     this.isOpen = true;
-    void this.follow().catch((error) => this.written.fire(`\r\n[${messageOf(error)}]\r\n`));
+    void this.follow().catch((error) => this.written.fire(`\r\n[${printable(messageOf(error))}]\r\n`));
   }
 
   close(): void {
@@ -41,14 +44,14 @@ class TaskTerminal implements vscode.Pseudoterminal {
   private signal(name: string, payload?: unknown) {
     const { sessionId, taskId } = this.task;
     const params = { sessionId, taskId, name, ...(payload !== undefined && { payload }) };
-    this.daemon.call("task/signal", params).catch((error) => this.written.fire(`\r\n[${messageOf(error)}]\r\n`));
+    this.daemon.call("task/signal", params).catch((error) => this.written.fire(`\r\n[${printable(messageOf(error))}]\r\n`));
   }
 
   private async follow() {
     const { sessionId, taskId } = this.task;
     for (let offset = 0; this.isOpen; ) {
       const r = await this.daemon.call("task/output", { sessionId, taskId, offset });
-      this.written.fire(r.text.replace(/\r?\n/g, "\r\n"));
+      this.written.fire(this.filter.pass(r.text).replace(/\r?\n/g, "\r\n"));
       const more = r.nextOffset > offset;
       offset = r.nextOffset;
       if (r.ended && !more) {
