@@ -137,3 +137,31 @@ func TestDecisionsOfInterruptedCalls(t *testing.T) {
 		t.Errorf("part11/3 after the call ran again, its decision is %q, want %q", got, want)
 	}
 }
+
+// TestReasonOfADeniedCall denies a call with a reason, and reads the reason from the event and from history.
+func TestReasonOfADeniedCall(t *testing.T) {
+	d := start(t, setup{model: replies(calls("asked"), scripted.Reply{Text: "done"}), tools: []tool.Provider{says("asked", "ran")}})
+	id := must[*protocol.SessionNewResult](t)(d.Sessions.New(t.Context(), &protocol.SessionNewParams{Cwd: t.TempDir(), Approval: &protocol.ApprovalConfig{Mode: protocol.ApproveAsk}})).SessionID
+	o := d.observe(t, id)
+	turn := d.begin(t, id, "go").TurnID
+	q := o.typed(protocol.EventDecisionOpened).Decision
+	const reason = "We still need it until June."
+	must[*protocol.DecisionRespondResult](t)(d.Decisions.Respond(t.Context(), "cli_a", &protocol.DecisionRespondParams{DecisionID: q.ID, Choice: protocol.ChooseReject, Reason: reason}))
+	o.over(turn)
+	items := must[*protocol.SessionReadResult](t)(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id})).Data
+	for _, e := range o.of(protocol.EventItemCompleted) {
+		items = append(items, *e.Item)
+	}
+	found := 0
+	for _, item := range items {
+		if item.Tool == "asked" {
+			found++
+			if got := item.Decision.Reason; got != reason {
+				t.Errorf("the reason is %q, want %q", got, reason)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("the call is %d times in history and events, want 2", found)
+	}
+}

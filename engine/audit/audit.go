@@ -35,7 +35,7 @@ func (d *Decided) Decision() *protocol.CallDecision {
 	}
 	made := &protocol.CallDecision{Mode: d.Verdict.Mode, Why: d.Verdict.Why}
 	if a := d.Answer; a != nil {
-		made.Choice, made.By, made.Hunks = a.Choice, a.By, a.Hunks
+		made.Choice, made.By, made.Hunks, made.Reason = a.Choice, a.By, a.Hunks, a.Reason
 		switch {
 		case approval.Result(a) != nil:
 			made.Mode = protocol.ApproveDeny

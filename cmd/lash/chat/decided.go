@@ -14,6 +14,8 @@ func decidedText(d *protocol.CallDecision) string {
 	switch {
 	case d.By == "deadline":
 		return map[protocol.ApprovalMode]string{protocol.ApproveAllow: "Allowed", protocol.ApproveDeny: "Denied"}[d.Mode] + ", because no answer came in time. Reason for the question: " + why
+	case deniedByAnswer(d):
+		return answeredText(d)
 	case d.Choice != "":
 		return answeredText(d) + " Reason for the question: " + why
 	case d.Why.By == protocol.DecidedByPreview:
@@ -31,8 +33,16 @@ func answeredText(d *protocol.CallDecision) string {
 		return "A person allowed it for the session."
 	case d.Choice == protocol.ChooseAllowAlways:
 		return "A person always allows it."
+	case d.Reason != "":
+		return "A person denied it: " + termtext.OneLine(d.Reason, 400)
 	case d.Mode == protocol.ApproveDeny:
 		return "A person denied it."
 	}
 	return "A person allowed it once."
+}
+
+// deniedByAnswer reports whether an answer to a question denied a call. Its message for the model
+// then says nothing new to people.
+func deniedByAnswer(d *protocol.CallDecision) bool {
+	return d != nil && d.Mode == protocol.ApproveDeny && d.Choice != "" && d.By != "deadline"
 }

@@ -54,15 +54,28 @@ func TestDecisionOfAnUnfoldedCall(t *testing.T) {
 		"Allowed: It runs in the sandbox.": {Mode: protocol.ApproveAllow, Why: why},
 		"Denied: It runs in the sandbox.":  {Mode: protocol.ApproveDeny, Why: why},
 		"Not run: It cannot fit.":          {Mode: protocol.ApproveDeny, Why: protocol.ApprovalReason{By: protocol.DecidedByPreview, Text: "It cannot fit."}},
-		"A person allowed it once. Reason for the question: It runs in the sandbox.":               {Mode: protocol.ApproveAllow, Why: why, Choice: protocol.ChooseAllowOnce, By: "cli_a"},
-		"A person always allows it. Reason for the question: It runs in the sandbox.":              {Mode: protocol.ApproveAllow, Why: why, Choice: protocol.ChooseAllowAlways, By: "cli_a"},
-		"A person denied it. Reason for the question: It runs in the sandbox.":                     {Mode: protocol.ApproveDeny, Why: why, Choice: protocol.ChooseReject, By: "cli_a"},
+		"A person allowed it once. Reason for the question: It runs in the sandbox.":  {Mode: protocol.ApproveAllow, Why: why, Choice: protocol.ChooseAllowOnce, By: "cli_a"},
+		"A person always allows it. Reason for the question: It runs in the sandbox.": {Mode: protocol.ApproveAllow, Why: why, Choice: protocol.ChooseAllowAlways, By: "cli_a"},
+		"A person denied it.":            {Mode: protocol.ApproveDeny, Why: why, Choice: protocol.ChooseReject, By: "cli_a"},
+		"A person denied it: Not today.": {Mode: protocol.ApproveDeny, Why: why, Choice: protocol.ChooseReject, By: "cli_a", Reason: "Not today."},
 		"Denied, because no answer came in time. Reason for the question: It runs in the sandbox.": {Mode: protocol.ApproveDeny, Why: why, Choice: protocol.ChooseReject, By: "deadline"},
 	} {
 		item := callItem("shell", `{"command":"ls"}`, &protocol.ToolOutput{Text: "a\nb\n"}, 3)
 		item.Decision = d
 		if got := ansi.Strip(strings.Join(entry{item: item}.unfolded(markdown.Style{Width: 60}), "\n")); !strings.Contains(got, "\n  "+want+"\n  a") {
 			t.Errorf("part11/3 the call is\n%s\nwithout %q", got, want)
+		}
+	}
+}
+
+// TestDeniedCall has the words of the person once, and not the message for the model.
+func TestDeniedCall(t *testing.T) {
+	out := protocol.Fail(protocol.FailPermission, "denied", "The call was not allowed: the approval request was denied, with this reason: Not today.", protocol.FromPolicy)
+	item := callItem("shell", `{"command":"ls"}`, &out, 3)
+	item.Decision = &protocol.CallDecision{Mode: protocol.ApproveDeny, Choice: protocol.ChooseReject, By: "cli_a", Reason: "Not today."}
+	for _, got := range []string{toolCall(item, markdown.Style{Width: 90}), strings.Join(entry{item: item}.unfolded(markdown.Style{Width: 90}), "\n")} {
+		if got = ansi.Strip(got); strings.Count(got, "Not today.") != 1 || strings.Contains(got, "not allowed") {
+			t.Errorf("the call is\n%s", got)
 		}
 	}
 }

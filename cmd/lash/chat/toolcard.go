@@ -62,6 +62,9 @@ func exitOf(out *protocol.ToolOutput) *int {
 // last line of its output.
 func failureOf(item *protocol.Item) (why string, failed bool) {
 	out := item.Output
+	if deniedByAnswer(item.Decision) {
+		return decidedText(item.Decision), true
+	}
 	if out != nil && out.Failure != nil {
 		return strings.TrimPrefix(out.Failure.Message, item.Tool+" "), true
 	}

@@ -41,7 +41,7 @@ func unfoldedCall(item *protocol.Item, style markdown.Style) []string {
 	if out == nil {
 		return lines
 	}
-	if out.Failure != nil {
+	if out.Failure != nil && !deniedByAnswer(item.Decision) {
 		lines = append(lines, indented(out.Failure.Message, bad.Render)...)
 	}
 	if out.Change != nil {

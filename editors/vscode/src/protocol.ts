@@ -272,6 +272,8 @@ export interface CallDecision {
   by?: string;
   /** the only changes that the answer allowed; absent: all of the call */
   hunks?: number[];
+  /** why the answer denied the call, in the words of who answered */
+  reason?: string;
 }
 
 /** CallEvidence is what the model's server says about how it ran a call. lashd stores these fields and no others, never fills them in itself, and cuts each to 256 bytes. */
