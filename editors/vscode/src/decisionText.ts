@@ -1,4 +1,4 @@
-import { diffText, factsOf, headline } from "./model/approvals";
+import { diffText, factsOf, headline, saysAll } from "./model/approvals";
 import { printable } from "./model/printable";
 import type { Decision, DecisionChoice, Session } from "./protocol";
 
@@ -25,10 +25,12 @@ export function questionText(decision: Decision, session?: Session): string {
     return printable(prompt);
   }
   const paths = detail.files?.map(({ path }) => path) ?? [];
-  const other = paths.length === 0 ? `${call?.name ?? ""} ${JSON.stringify(call?.args)}` : paths.length === 1 ? "" : paths.join(", "); // the headline names a single file
+  const asked = headline(decision, session);
+  const args = saysAll(asked, call) ? "" : `${call?.name ?? ""} ${JSON.stringify(call?.args)}`;
+  const other = paths.length === 0 ? args : paths.length === 1 ? "" : paths.join(", "); // the headline names a single file
   const subject = detail.command ? detail.command.command : other;
   const facts = [...factsOf(decision, session), ...(detail.hosts ?? []).map((host) => `network: ${host}`)];
-  return onLine(`${headline(decision, session)} ${subject.trim()}${facts.length > 0 ? ` (${facts.join(", ")})` : ""}`);
+  return onLine(`${asked} ${subject.trim()}${facts.length > 0 ? ` (${facts.join(", ")})` : ""}`);
 }
 
 /** onLine returns a text on one line. A line break is visible, because what follows it is another command. */

@@ -3,7 +3,7 @@ import type { ContextPart } from "../model/context";
 import type { Token } from "../model/languages";
 import type { Mention as ResourceMention } from "../model/resourceMentions";
 import type { SessionView } from "../model/session";
-import type { CompactionPreviewResult, DecisionID, Digest, Event, InputID, Item, ItemID, SessionID, SessionReadResult, TurnID } from "../protocol";
+import type { CompactionPreviewResult, DecisionID, Digest, Event, InputID, Item, ItemID, SessionID, SessionReadResult, TaskID, TurnID } from "../protocol";
 
 /** Attached is a file, or a part of one, that is sent with an input. */
 export interface Attached {
@@ -156,6 +156,8 @@ export type FromWebview =
   | { type: "compact"; instructions: string }
   | { type: "diff"; change: NonNullable<NonNullable<Item["output"]>["change"]> }
   | { type: "open"; href: string }
+  /** show the output of a background task */
+  | { type: "task"; taskId: TaskID }
   | { type: "fork"; itemId: ItemID }
   | { type: "changes"; turnId: TurnID }
   /** a command on the active chat */

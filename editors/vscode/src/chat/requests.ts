@@ -72,6 +72,8 @@ export class Requests {
         return showChange(this.context.texts, message.change, this.cwd);
       case "open":
         return openLink(message.href, this.cwd);
+      case "task":
+        return vscode.commands.executeCommand("lashd.taskOutput", view?.tasks.find(({ taskId }) => taskId === message.taskId));
       case "fork":
         return this.fork(message.itemId);
       case "rewind":

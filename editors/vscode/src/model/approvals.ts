@@ -1,4 +1,5 @@
 import type { Decision, DecisionChoice, FilePreview, Session, ToolCall } from "../protocol";
+import { question } from "./callWords";
 import type { TextHunk } from "./diff";
 
 /** Answer is an answer to a decision with what an approval may add to it. */
@@ -75,7 +76,12 @@ export function headline(decision: Decision, session?: Session): string {
   if (file) {
     return more.length > 0 ? `Change ${more.length + 1} files?` : `${verbs[file.kind]} ${file.path}?`;
   }
-  return "Allow this tool call?";
+  return decision.call ? question({ tool: decision.call.name, args: decision.call.args }, { cwd: session?.cwd ?? "", tasks: [] }) : "Allow this tool call?";
+}
+
+/** saysAll reports whether a text, such as a headline, has all arguments of a call. */
+export function saysAll(text: string, call: ToolCall | undefined): boolean {
+  return Object.values((call?.args ?? {}) as Record<string, unknown>).every((value) => typeof value === "string" && text.includes(value));
 }
 
 /** fileTitle names a file and what happens to it. */

@@ -15,7 +15,7 @@ const answered: Partial<Record<DecisionChoice, string>> = {
 };
 
 /** verdictOf says how a tool call was decided. A decision without a question ends with a colon, before the reason for it. */
-export function verdictOf({ mode, choice, by, hunks, why }: CallDecision): string {
+export function verdictOf({ mode, choice, by, hunks, reason, why }: CallDecision): string {
   if (mode === "allow" && hunks) {
     return `Allowed only ${counted(hunks.length, "change")}. The others were denied.`;
   }
@@ -23,12 +23,15 @@ export function verdictOf({ mode, choice, by, hunks, why }: CallDecision): strin
   if (by === "deadline") {
     return `${verdict}, because no answer came in time.`;
   }
-  return choice === undefined ? `${verdict}:` : mode === "deny" ? "Denied." : (answered[choice] ?? "Allowed once.");
+  return choice === undefined ? `${verdict}:` : mode === "deny" ? (reason ? `Denied: ${reason}` : "Denied.") : (answered[choice] ?? "Allowed once.");
 }
 
-/** decidedText says in a sentence or two how a tool call was decided and why. */
+/** decidedText says in a sentence or two how a tool call was decided and why. After an answer that denies a call, why lashd asked says nothing more. */
 export function decidedText(decision: CallDecision): string {
-  const { by, choice, why } = decision;
+  const { by, choice, mode, why } = decision;
+  if (mode === "deny" && (choice !== undefined || by === "deadline")) {
+    return verdictOf(decision);
+  }
   const asked = by === "deadline" || choice !== undefined;
   return `${verdictOf(decision)} ${asked ? "Reason for the question: " : ""}${why.text}`;
 }

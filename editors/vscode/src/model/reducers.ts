@@ -110,16 +110,17 @@ function startTurn(view: SessionView, event: Event) {
   }
 }
 
-/** showInput shows an input of the running turn until its item arrives. The item arrives after the first model reply. */
+/** showInput shows the parts of an input of the running turn until their items arrive, after the first model reply. */
 export function showInput(view: SessionView, { inputId, input, turnId, atMs }: Pick<QueuedInput, "inputId" | "input" | "turnId" | "atMs">) {
   if (view.items.some((item) => item.origin?.inputId === inputId)) {
     return;
   }
-  const text = input.map((part) => part.text ?? `[${part.attachment?.name ?? part.attachment?.type ?? ""}]\n`).join("");
-  const origin: Item["origin"] = { kind: "turnInput", inputId };
-  const item: Item = { itemId: `input:${inputId}`, text, kind: "userMessage", status: "inProgress", turnId, atMs, origin };
-  view.items.push(item);
-  view.live[item.itemId] = 0;
+  for (const [at, { text, attachment }] of input.entries()) {
+    const itemId = `input:${inputId}:${at}`;
+    const origin: Item["origin"] = { kind: "turnInput", inputId };
+    view.items.push({ itemId, kind: "userMessage", status: "inProgress", turnId, atMs, origin, ...(text !== undefined && { text }), ...(attachment && { attachment }) });
+    view.live[itemId] = 0;
+  }
 }
 
 function endTurn(view: SessionView, event: Event) {
@@ -165,19 +166,18 @@ function completeItem(view: SessionView, item: Item) {
   storeItem(view, item);
 }
 
-/** storeItem replaces an item, or inserts it before all items that are not stored yet. */
+/** storeItem replaces an item, or inserts it before all items that are not stored yet. The first item of an input replaces what showInput shows of it. */
 function storeItem(view: SessionView, item: Item) {
-  const input = item.origin?.inputId;
-  let at = indexOf(view, item.itemId);
-  if (at < 0 && input !== undefined) {
-    at = indexOf(view, `input:${input}`);
-  }
+  const at = indexOf(view, item.itemId);
   if (at >= 0) {
-    delete view.live[view.items[at]?.itemId ?? ""];
+    delete view.live[item.itemId];
     view.items[at] = item;
     return;
   }
-  view.items.splice(insertionIndex(view, item), 0, item);
+  const shown = view.items.filter(({ itemId, origin }) => itemId in view.live && origin?.inputId !== undefined && origin.inputId === item.origin?.inputId);
+  const place = shown[0] ? indexOf(view, shown[0].itemId) : insertionIndex(view, item);
+  view.items.splice(place, shown.length, item);
+  shown.forEach(({ itemId }) => delete view.live[itemId]);
 }
 
 /** insertionIndex returns the index for a new item. An item of no turn goes before the running turn, as in the history. */

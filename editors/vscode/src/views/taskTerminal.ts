@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "../daemon/daemon";
+import { taskName } from "../model/callWords";
 import { printable } from "../model/printable";
 import { TerminalFilter } from "../model/terminalFilter";
 import type { Task } from "../protocol";
@@ -9,7 +10,7 @@ const pauseMs = 300;
 
 /** showTask opens a terminal with the output of a task. Typed text goes to the task. */
 export function showTask(daemon: Daemon, task: Task): void {
-  const name = task.spec.label || task.taskId;
+  const name = taskName(task);
   const terminal = vscode.window.createTerminal({ name, pty: new TaskTerminal(daemon, task), iconPath: new vscode.ThemeIcon("server-process") });
   terminal.show(true);
 }

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { Emitter } from "vscode-jsonrpc/node";
 import { messageOf, type Daemon } from "../daemon/daemon";
 import type { Log } from "../daemon/link";
+import { taskName } from "../model/callWords";
 import { age } from "../model/sessions";
 import type { Task, TaskState } from "../protocol";
 
@@ -71,7 +72,7 @@ export class TaskTree implements vscode.TreeDataProvider<Task> {
 
   getTreeItem(task: Task): vscode.TreeItem {
     const { spec, outcome } = task;
-    const label = spec.label || spec.command?.script.split("\n")[0] || task.taskId;
+    const label = taskName(task);
     const item = new vscode.TreeItem(label);
     item.id = task.taskId;
     item.description = [spec.kind, task.state, age(task.updatedAtMs, Date.now())].join(" \u00b7 ");

@@ -24,14 +24,14 @@ export class Composer {
   private readonly problem = h("div", { class: "problem", role: "alert" });
   readonly noCommand = new UnknownCommand((name, near) => this.setText(this.field.value.replace(`/${name}`, () => `/${near}`)), () => this.submit("queue", true));
   private readonly send = iconButton("arrow-up", "Send", () => this.submit("queue"), { class: "first send" });
-  private readonly steer = iconButton("debug-step-into", "Steer", () => this.submit("steer"), { class: "plain", title: "Steer: send to the running turn, at its next step (Ctrl+Enter)" });
+  private readonly steer = iconButton("debug-step-into", "Steer", () => this.submit("steer"), { class: "plain steer", title: "Steer: send to the running turn, at its next step (Ctrl+Enter)" });
   private readonly stop = iconButton("debug-stop", "Stop", () => this.post({ type: "stop" }), { class: "plain", title: "Stop the running turn (Escape)" });
   private readonly suggestions = new Suggestions(this.field, (message) => this.post(message), (suggestion, word) => this.replace(suggestion, word));
   private readonly history = new PromptHistory(() => this.post({ type: "history" }), (text) => this.setText(text));
-  private readonly model = menuButton("hubot", "Model", () => this.post({ type: "run", command: "chooseModel" }), "Choose the model from the next turn on");
-  private readonly effort = menuButton("dashboard", "Effort", () => this.post({ type: "run", command: "chooseEffort" }), "Choose the reasoning effort from the next turn on");
-  private readonly mode = menuButton("shield", "Mode", () => this.post({ type: "run", command: "chooseMode" }), "");
-  private readonly sandbox = menuButton("lock", "Sandbox", () => this.post({ type: "run", command: "chooseSandbox" }), "Choose the sandbox of commands from the next turn on");
+  private readonly model = menuButton("hubot", "Model", () => this.post({ type: "run", command: "chooseModel" }), "Choose the model from the next turn on.");
+  private readonly effort = menuButton("dashboard", "Effort", () => this.post({ type: "run", command: "chooseEffort" }), "Choose the reasoning effort from the next turn on.");
+  private readonly mode = menuButton("shield", "Mode", () => this.post({ type: "run", command: "chooseMode" }), "Choose what lashd asks about from the next turn on.");
+  private readonly sandbox = menuButton("lock", "Sandbox", () => this.post({ type: "run", command: "chooseSandbox" }), "Choose the sandbox of commands from the next turn on.");
   private readonly driver = h("span", { class: "driver", title: "The way in which the session works with its model. A session keeps it." });
   private readonly files: Attachments;
   private readonly resources: ResourceChips;
@@ -52,7 +52,7 @@ export class Composer {
     this.field.addEventListener("paste", (event) => this.take(event, event.clipboardData));
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => this.take(event, event.dataTransfer));
-    this.steer.append(" Steer");
+    this.steer.append(h("span", { class: "value" }, " Steer"));
     const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also paste or drop them, or type @." });
     const settings = h("span", { class: "settings" }, this.model.element, this.effort.element, this.mode.element, this.sandbox.element, this.driver, meter);
     const bar = h("div", { class: "bar" }, attach, settings, this.stop, this.steer, this.send);
@@ -76,8 +76,7 @@ export class Composer {
     this.driver.hidden = this.driver.textContent === "";
     this.model.show(config.model.id);
     this.effort.show(effort, `Effort: ${effort}`);
-    this.mode.show(mode.name);
-    this.mode.element.title = `${mode.about(sandboxOf(config))} Click to change this from the next turn on.`;
+    this.mode.show(mode.name, mode.name, mode.about(sandboxOf(config)));
     this.sandbox.show(sandboxText(config));
     this.changed();
   }

@@ -47,8 +47,8 @@ export class ContextPanel {
     this.meter.title = `${long}. Click to see what fills it.`;
     this.meter.setAttribute("aria-expanded", String(!this.place.hidden));
     const { percent, used } = this.fill;
-    this.meter.ariaLabel = used === undefined ? long : null;
-    this.meter.replaceChildren(...(percent === undefined ? [] : [barOf(percent, percent < 70 ? "" : percent < 90 ? "high" : "full")]), used === undefined ? icon("circle-large-outline") : short);
+    this.meter.ariaLabel = used === undefined ? long : short;
+    this.meter.replaceChildren(...(percent === undefined ? [] : [barOf(percent, percent < 70 ? "" : percent < 90 ? "high" : "full")]), ...(used === undefined ? [icon("circle-large-outline")] : wordsOf(short)));
   }
 
   private draw() {
@@ -71,6 +71,12 @@ export class ContextPanel {
     const amount = tokens === undefined ? "not estimated" : `${tokensText(tokens)} tokens`;
     return h("tr", {}, h("th", {}, title), h("td", { class: "number" }, amount), h("td", { class: "share" }, share !== undefined && barOf(share)), h("td", {}, detail));
   }
+}
+
+/** wordsOf returns the text of the meter, in which a narrow page hides the first word. */
+function wordsOf(short: string): HTMLElement[] {
+  const [word = "", ...rest] = short.split(" ");
+  return [h("span", {}, h("span", { class: "value" }, `${word} `), rest.join(" "))];
 }
 
 /** barOf returns a bar that is filled to a percentage. Its text is elsewhere, so it is hidden from screen readers. */

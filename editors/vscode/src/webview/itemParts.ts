@@ -10,10 +10,11 @@ import { icon } from "./icons";
 /** The number of characters of a long text that are shown at first. */
 export const maxShownChars = 20_000;
 
-const icons: Record<Item["status"], string> = { inProgress: "loading codicon-modifier-spin", completed: "check", failed: "error", unknown: "question" };
+/** icons are the icons of the states of calls. */
+export const icons: Record<Item["status"], string> = { inProgress: "loading codicon-modifier-spin", completed: "check", failed: "error", unknown: "question" };
 
 /** states are the states of calls for screen readers. */
-const states: Record<Item["status"], string> = { inProgress: "running", completed: "completed", failed: "failed", unknown: "unknown" };
+export const states: Record<Item["status"], string> = { inProgress: "running", completed: "completed", failed: "failed", unknown: "unknown" };
 
 /** stateIcon shows the state of a call. */
 export const stateIcon = (status: Item["status"]) => h("span", { class: "icon" }, icon(icons[status], states[status]));

@@ -1,19 +1,21 @@
 import type { FromWebview } from "../chat/messages";
+import type { Known } from "../model/callWords";
 import { usageText } from "../model/usage";
 import { durationText, errorText, resultText } from "../model/cells";
 import { counted } from "../model/sessions";
-import type { CodeResult, Item, ItemID, SandboxRefusal } from "../protocol";
+import type { CodeResult, Item, ItemID, SandboxRefusal, Task } from "../protocol";
 import { textHunks } from "../model/diff";
-import { quotedOf } from "../model/input";
 import { diffElement } from "./diff";
 import { argumentElements } from "./arguments";
+import { callHead, isDenied, runHead } from "./callHead";
 import { button, h, iconButton } from "./dom";
 import { Highlights, type PageColors } from "./highlights";
 import { icon } from "./icons";
-import { cellCall, decidedElement, exitCodeOf, labels, maxShownChars, noticeOf, outputOf, quotedElement, stateIcon } from "./itemParts";
+import { cellCall, decidedElement, labels, maxShownChars, noticeOf, outputOf, stateIcon } from "./itemParts";
+import { messageElements } from "./message";
 import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
-import { addedText, endText, filesText, isAdded, isCommand, lacksKey, summaryOf, type ChatRow, type EndRow, type ItemRow } from "./rows";
+import { addedText, endText, filesText, isAdded, isCommand, isLine, lacksKey, wakeOf, type ChatRow, type EndRow, type ItemRow, type RunRow } from "./rows";
 
 /** The number of calls of a cell that are shown at first. */
 const maxShownCalls = 8;
@@ -25,6 +27,7 @@ export class Items {
   readonly pictures: Pictures;
   readonly highlights: Highlights;
   showReasoning = false;
+  known: Known = { cwd: "", tasks: [] };
 
   /** colors returns the colors of the page now. */
   constructor(private readonly post: (message: FromWebview) => void, colors?: () => PageColors) {
@@ -37,10 +40,18 @@ export class Items {
     const element = old ?? h("article", { tabindex: -1 });
     if ("end" in row) {
       element.className = `row end${endText(row.end).startsWith("Turn failed") ? " failed" : ""}${row.last ? " last" : ""}`;
+      element.title = usageText(row.end.usage);
       element.replaceChildren(...this.end(row));
       return element;
     }
-    element.className = `row ${isAdded(row.item) ? "addedText" : row.item.kind}${row.live ? " live" : ""}`;
+    if ("run" in row) {
+      element.className = "row toolCall";
+      element.dataset.item = row.run[0]?.item.itemId;
+      element.setAttribute("aria-label", labels.toolCall);
+      element.replaceChildren(this.run(row));
+      return element;
+    }
+    element.className = `row ${isAdded(row.item) ? "addedText" : wakeOf(row.item) ? "wake" : row.item.kind}${row.live ? " live" : ""}`;
     element.dataset.item = row.item.itemId;
     element.setAttribute("aria-label", labels[row.item.kind]);
     element.replaceChildren(...this.item(row));
@@ -49,7 +60,7 @@ export class Items {
 
   private end({ end, after, point, input }: EndRow): Node[] {
     const { turnId } = end;
-    const summary = [endText(end), filesText(point), usageText(end.usage)].filter(Boolean).join(" \u00b7 ");
+    const summary = [endText(end), filesText(point)].filter(Boolean).join(" \u00b7 ");
     const fork = button("Fork here", () => this.post({ type: "fork", itemId: after }), { title: "Start a new session from this point" });
     const trace = button("Trace", () => this.post({ type: "run", command: "showTrace", turnId }), { title: "Show the recorded events of this turn" });
     const changes = point && point.files > 0 && button("Show changes", () => this.post({ type: "changes", turnId }), { title: "Show all file changes of this turn" });
@@ -65,18 +76,18 @@ export class Items {
         if (isAdded(item)) {
           return [this.added(item)];
         }
-        const quoted = quotedOf(item.text ?? "");
-        if (quoted) {
-          return [quotedElement(quoted, this.highlights, (title, body) => this.collapsible(item.itemId, false, title, body))];
+        const cause = wakeOf(item);
+        if (cause) {
+          return [h("div", { class: "mark" }, icon("bell"), ` ${item.text ?? cause.text ?? cause.type}`), ...this.taskLink(row.task)];
         }
-        return [...(item.text || !item.attachment ? [h("div", { class: "text" }, item.text ?? "")] : []), ...this.attachment(item), this.actions(row)];
+        return messageElements(row, { pictures: this.pictures, highlights: this.highlights, post: this.post, fold: (key, title, body) => this.collapsible(key, false, title, body) });
       }
       case "agentMessage":
         return [this.markdown(item, row.live)];
       case "reasoning":
         return [this.collapsible(item.itemId, this.showReasoning, "Reasoning", () => [this.markdown(item, row.live)])];
       case "toolCall":
-        return [this.call(row), ...(item.output?.attachments ?? []).map((attachment) => this.pictures.of(attachment))];
+        return [this.call(row), ...this.taskLink(row.task), ...(item.output?.attachments ?? []).map((attachment) => this.pictures.of(attachment))];
       case "codeCell":
         return this.cell(item);
       case "compaction":
@@ -119,46 +130,40 @@ export class Items {
     pre.append(iconButton("copy", "Copy", () => void navigator.clipboard.writeText(code?.textContent ?? ""), { class: "copy" }));
   }
 
-  private attachment({ attachment }: Item): Node[] {
-    return attachment ? [this.pictures.of(attachment)] : [];
-  }
-
-  /** actions offer to undo a message: the first one of a turn with its turn, one that steered a turn without the part before it. */
-  private actions({ item: { turnId, itemId, text = "" }, steered }: ItemRow): HTMLElement {
-    const undoTurn = () => button("Undo turn", () => this.post({ type: "rewind", turnId: turnId ?? "", text }), { title: "Undo this turn and all later ones: the conversation, the files, or both" });
-    const undoMessage = () => button("Undo from here", () => this.post({ type: "rewindMessage", itemId, text }), { title: "Undo this message and everything after it. The earlier part of the turn and all files stay as they are." });
-    const stored = !itemId.startsWith("input:");
-    return h("div", { class: "actions" }, turnId !== undefined && !steered && undoTurn(), steered && stored && undoMessage());
-  }
-
-  private call({ item, progress, asked }: ItemRow): HTMLElement {
+  private call(row: ItemRow): HTMLElement {
+    const { item, progress, asked } = row;
     const change = item.output?.change;
     const running = item.status === "inProgress" && !asked && (progress !== undefined || isCommand(item)); // the question about a call shows it
-    const code = item.status === "completed" ? exitCodeOf(item.output) : undefined;
-    const took = item.durationMs !== undefined && item.durationMs >= 1000 ? `${(item.durationMs / 1000).toFixed(1)} s` : "";
-    const head = h(
-      "span",
-      { class: `call ${item.status}${code === undefined ? "" : " nonzero"}` },
-      asked ? h("span", { class: "icon" }, icon("question", "waits for an answer")) : code === undefined ? stateIcon(item.status) : h("span", { class: "icon" }, icon("warning", "completed with an error")),
-      h("b", {}, item.tool ?? ""),
-      h("code", {}, summaryOf(item)),
-      change && h("span", { class: "lines" }, `+${change.added} \u2212${change.removed}`),
-      code !== undefined && h("span", { class: "exit" }, `exit code ${code}`),
-      h("span", { class: "took" }, took),
-    );
     const unfolded = running || change !== undefined || item.status === "failed" || item.output?.refusal !== undefined;
-    const details = this.collapsible(item.itemId, unfolded, head, () => this.callBody(item, progress));
-    details.classList.toggle("called", change === undefined); // an unfolded call shows its arguments below
+    return this.collapsible(item.itemId, unfolded, callHead(row, this.known), () => this.callBody(item, progress));
+  }
+
+  /** run shows several calls that only looked at files on one line. */
+  private run({ key, run }: RunRow): HTMLElement {
+    const details = this.collapsible(key, false, runHead(run, this.known), () => run.map((row) => this.call(row)));
+    details.classList.add("run");
     return details;
+  }
+
+  /** taskLink opens the output of a background task. */
+  private taskLink(task: Task | undefined): Node[] {
+    if (!task?.spec.command) {
+      return [];
+    }
+    const show = button("Show output", () => this.post({ type: "task", taskId: task.taskId }), { class: "link", title: "Open the output of the task in a terminal" });
+    return [h("div", { class: "taskLink" }, h("small", {}, task.state), show)];
   }
 
   private callBody(item: Item, progress: string | undefined): Node[] {
     const change = item.output?.change;
     const body: Node[] = [];
+    if (item.decision && isDenied(item)) {
+      return [decidedElement(item.decision), this.collapsible(`${item.itemId}:args`, false, "Arguments", () => argumentElements(item.args, this.highlights))];
+    }
     if (change) {
       body.push(diffElement(textHunks(change.diff.slice(0, maxShownChars)), change.path, this.highlights), button("Open diff", () => this.post({ type: "diff", change }), { class: "link" }));
     } else {
-      body.push(...argumentElements(item.args, this.highlights));
+      body.push(...argumentElements(item.args, this.highlights, isLine(item) ? "command" : undefined)); // the line above has it
     }
     if (item.decision) {
       body.push(decidedElement(item.decision));

@@ -2,6 +2,8 @@
 export interface Row {
   key: string;
   version: unknown;
+  /** keys of rows that this one replaces */
+  keys?: string[];
 }
 
 /** The height above and below the visible area in which rows stay mounted, in pixels. */
@@ -82,7 +84,7 @@ export class List<R extends Row> {
   }
 
   private keepPosition(anchor: { key: string; offset: number } | undefined) {
-    const at = anchor && !this.following ? (this.index.get(anchor.key) ?? -1) : -1;
+    const at = anchor && !this.following ? (this.index.get(anchor.key) ?? this.rows.findIndex(({ keys }) => keys?.includes(anchor.key))) : -1;
     this.canvas.style.height = `${this.top(this.rows.length)}px`;
     if (anchor && at >= 0) {
       const want = this.top(at) + anchor.offset;

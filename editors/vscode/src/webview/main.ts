@@ -1,6 +1,6 @@
 import type { FromWebview, Options, ToWebview } from "../chat/messages";
 import { page, reduce, type SessionView } from "../model/session";
-import { usageText } from "../model/usage";
+import { costText } from "../model/usage";
 import type { Event as SessionEvent, QueuedInput, RetryStatus } from "../protocol";
 import { QuestionCards } from "./questionCards";
 import { Composer, type Draft } from "./composer";
@@ -142,6 +142,7 @@ function draw() {
   if (!view) {
     return;
   }
+  items.known = { cwd: view.session.cwd, tasks: view.tasks };
   list.set(rowsOf(view));
   welcome.show(view.items.length === 0 && view.turnId === undefined, view.session.config, options.demo);
   questions.show(view.decisions, connected, view.session, times);
@@ -187,17 +188,17 @@ function drawState(shown: SessionView) {
 function drawHead(shown: SessionView) {
   const { title } = shown.session;
   const steps = planOf(shown);
-  const usage = usageText(shown.total);
-  redraw(byId("head"), { title, steps, usage }, () => headOf(title, steps, usage));
+  const cost = shown.total?.cost ? costText(shown.total.cost) : "";
+  redraw(byId("head"), { title, steps, cost }, () => headOf(title, steps, cost));
 }
 
-function headOf(title: string | undefined, steps: ReturnType<typeof planOf>, usage: string) {
+function headOf(title: string | undefined, steps: ReturnType<typeof planOf>, cost: string) {
   const done = steps.filter((step) => step.status === "completed").length;
   const marks = { pending: () => icon("circle-large-outline", "open"), inProgress: () => icon("circle-filled", "in progress"), completed: () => icon("pass-filled", "done") };
   const plan = h("details", { class: "plan" }, h("summary", {}, `Plan: ${done} of ${steps.length}`), ...steps.map((step) => h("div", { class: step.status }, marks[step.status](), ` ${step.text}`)));
   const unfolded = document.querySelector<HTMLDetailsElement>(".plan")?.open ?? false;
   plan.open = unfolded;
-  return [title ? h("h1", {}, title) : undefined, h("span", { class: "space" }), h("span", { class: "usage", title: "Token usage of this session" }, usage), steps.length > 0 && plan];
+  return [title ? h("h1", {}, title) : undefined, h("span", { class: "space" }), cost !== "" && h("span", { class: "usage", title: "Cost of this session so far" }, cost), steps.length > 0 && plan];
 }
 
 function drawQueue(shown: SessionView) {

@@ -25,6 +25,20 @@ export class Pictures {
     return picture;
   }
 
+  /** small returns the element of an attachment of a message. A picture is small until it is clicked. */
+  small(attachment: Attachment): HTMLElement {
+    const shown = this.of(attachment);
+    if (!shown.classList.contains("picture")) {
+      return shown;
+    }
+    const toggle = h("button", { class: "thumbnail", title: attachment.name ?? "Image" }, shown);
+    toggle.type = "button";
+    const enlarge = (large: boolean) => (toggle.classList.toggle("large", large), toggle.setAttribute("aria-expanded", String(large)));
+    toggle.addEventListener("click", () => enlarge(!toggle.classList.contains("large")));
+    enlarge(false);
+    return toggle;
+  }
+
   /** arrived shows an image that the extension sent. */
   arrived(digest: Digest, url: string): void {
     this.urls.set(digest, url);

@@ -1,6 +1,6 @@
 import type { FromWebview } from "../chat/messages";
 import { words } from "../decisionText";
-import { headline, isLasting, leavesSandbox, pageOf, timeLeft, timesOf, type Answer } from "../model/approvals";
+import { headline, isLasting, leavesSandbox, pageOf, saysAll, timeLeft, timesOf, type Answer } from "../model/approvals";
 import { reasonText } from "../model/decided";
 import type { Decision, DecisionChoice, DecisionID, Session } from "../protocol";
 import { answerKeys, ApprovalAnswers } from "./approvalAnswers";
@@ -112,7 +112,7 @@ export class QuestionCards {
       h("p", { class: "question" }, h("b", {}, question), left),
       page && h("p", { class: "page" }, page.parts[0], h("b", {}, page.parts[1]), page.parts[2]),
       preview?.element,
-      call && h("details", { open: preview?.bare }, h("summary", {}, `All arguments of ${call.name}`), ...argumentElements(call.args, this.highlights)),
+      call && h("details", { open: preview?.bare && !saysAll(question, call) }, h("summary", {}, `All arguments of ${call.name}`), ...argumentElements(call.args, this.highlights)),
       approval && h("p", { class: "why" }, reasonText(detail.why, session?.config)),
       decision.choices.includes("answer") ? this.field(decision, send) : undefined,
       answers.element,

@@ -1,12 +1,17 @@
 import type { SessionView, TurnEnd } from "../model/session";
 import { quotedOf } from "../model/input";
 import { counted } from "../model/sessions";
-import type { FilePoint, Item, ItemID, TurnID } from "../protocol";
+import { looks } from "../model/callWords";
+import type { FilePoint, Item, ItemID, OutcomeKind, Task, TurnCause, TurnID } from "../protocol";
 import type { Row } from "./list";
 
 /** ItemRow shows an item and the output of its running call. */
 export interface ItemRow extends Row {
   item: Item;
+  /** further items of the same input: a message has its attachments, its text and what was attached as text */
+  parts?: Item[];
+  /** the background task that the call started, or that woke the session */
+  task?: Task;
   progress?: string;
   live: boolean;
   /** a person is asked about the call */
@@ -27,11 +32,20 @@ export interface EndRow extends Row {
   last: boolean;
 }
 
-export type ChatRow = ItemRow | EndRow;
+/** RunRow shows several calls in a row that only looked at files. */
+export interface RunRow extends Row {
+  run: ItemRow[];
+}
+
+export type ChatRow = ItemRow | EndRow | RunRow;
+
+/** The number of calls in a row that become one row, if they only look at files. */
+const minRun = 3;
 
 /** rowsOf returns the rows of a view. An unchanged row keeps its version. */
 export function rowsOf(view: SessionView): ChatRow[] {
-  const rows: ChatRow[] = [];
+  const rows: (ItemRow | EndRow)[] = [];
+  const tasks = tasksByCall(view);
   const started = new Set<TurnID>(); // turns with an earlier item
   const inputs = new Map<TurnID, string>();
   view.items.forEach((item, at) => {
@@ -40,7 +54,12 @@ export function rowsOf(view: SessionView): ChatRow[] {
     if (turnId !== undefined && item.kind === "userMessage" && !isAdded(item) && !steered) {
       inputs.set(turnId, quotedOf(item.text ?? "") ? (inputs.get(turnId) ?? "") : (item.text ?? ""));
     }
-    rows.push({ ...rowOf(view, item), ...(steered && { steered }) });
+    const before = rows.at(-1);
+    if (before && "item" in before && !isAdded(item) && sameInput(before.item, item)) {
+      rows[rows.length - 1] = withPart(before, item);
+    } else {
+      rows.push({ ...rowOf(view, item, tasks), ...(steered && { steered }) });
+    }
     if (turnId !== undefined) {
       started.add(turnId);
     }
@@ -52,7 +71,45 @@ export function rowsOf(view: SessionView): ChatRow[] {
       rows.push({ key: `end:${end.turnId}`, version, end, after: item.itemId, point, input: inputs.get(end.turnId), last });
     }
   });
-  return rows;
+  return foldRuns(rows);
+}
+
+/** withPart adds a further item of its input to the row of a message. */
+function withPart(row: ItemRow, item: Item): ItemRow {
+  const parts = [...(row.parts ?? []), item];
+  return { ...row, parts, version: [row.item, ...parts].map(({ itemId }) => itemId).join() };
+}
+
+/** tasksByCall returns the background tasks of a session by the calls that started them, and by their ids. */
+function tasksByCall({ tasks }: SessionView): Map<string, Task> {
+  return new Map(tasks.flatMap((task) => [[task.taskId, task] as const, ...(task.spec.command && task.origin.callId !== undefined ? [[`${task.origin.turnId} ${task.origin.callId}`, task] as const] : [])]));
+}
+
+/** foldRuns makes one row of several calls in a row that only looked at files. */
+function foldRuns(rows: (ItemRow | EndRow)[]): ChatRow[] {
+  const all: ChatRow[] = [];
+  let run: ItemRow[] = [];
+  const flush = () => {
+    const [first] = run;
+    const one = first && run.length >= minRun ? [{ key: `run:${first.key}`, version: run.map(({ key }) => key).join(), run, keys: run.map(({ key }) => key) }] : run;
+    all.push(...one);
+    run = [];
+  };
+  for (const row of rows) {
+    if ("item" in row && onlyLooked(row.item)) {
+      run.push(row);
+    } else {
+      flush();
+      all.push(row);
+    }
+  }
+  flush();
+  return all;
+}
+
+/** onlyLooked reports whether an item is a call that looked at files and brought nothing to see. */
+function onlyLooked(item: Item): boolean {
+  return item.kind === "toolCall" && item.status === "completed" && looks(item) !== undefined && !item.output?.attachments?.length && !item.output?.change;
 }
 
 /** isAdded reports whether a plugin added a message to an input. */
@@ -66,21 +123,32 @@ export function addedText({ text = "" }: Item): { title: string; lines: number }
   return { title: title.replace(/^\[|\]$/g, ""), lines: rest.length };
 }
 
+/** wakeOf returns why the session was woken, if a message woke it. */
+export function wakeOf({ kind, origin }: Item): TurnCause | undefined {
+  return kind === "userMessage" ? origin?.cause : undefined;
+}
+
 /** isCommand reports whether a call runs a command. */
 export function isCommand({ args }: Item): boolean {
   return typeof (args as { command?: unknown } | undefined)?.command === "string";
 }
 
-/** sameInput reports whether two items are parts of one input, such as a text and its attachment. */
-function sameInput(a: Item | undefined, b: Item): boolean {
-  return a?.kind === "userMessage" && a.turnId === b.turnId && a.origin?.inputId === b.origin?.inputId;
+/** isLine reports whether a call runs a command of one line, which the line of the call shows whole. */
+export function isLine(item: Item): boolean {
+  return isCommand(item) && ["shell", "start_command"].includes(item.tool ?? "") && !(item.args as { command: string }).command.trim().includes("\n");
 }
 
-function rowOf(view: SessionView, item: Item): ItemRow {
+/** sameInput reports whether two items are parts of one input, such as a text and its attachment. */
+function sameInput(a: Item | undefined, b: Item): boolean {
+  return a?.kind === "userMessage" && b.kind === "userMessage" && a.turnId === b.turnId && a.origin?.inputId === b.origin?.inputId;
+}
+
+function rowOf(view: SessionView, item: Item, tasks: Map<string, Task>): ItemRow {
   const progress = item.callId === undefined ? undefined : view.progress[item.callId];
   const asked = item.status === "inProgress" && item.callId !== undefined && view.decisions.some(({ call }) => call?.callId === item.callId);
-  const version = progress !== undefined || asked ? `${item.status}:${asked}:${progress?.length}:${progress?.slice(-40)}` : item;
-  return { key: item.itemId, version, item, progress, live: item.itemId in view.live, ...(asked && { asked }) };
+  const task = tasks.size === 0 ? undefined : tasks.get(item.kind === "toolCall" ? `${item.turnId} ${item.callId}` : (wakeOf(item)?.origin ?? ""));
+  const version = progress !== undefined || asked || task ? `${item.status}:${asked}:${progress?.length}:${progress?.slice(-40)}:${task?.state}` : item;
+  return { key: item.itemId, version, item, progress, live: item.itemId in view.live, ...(asked && { asked }), ...(task && { task }) };
 }
 
 /** Step is an entry of a plan. */
@@ -95,6 +163,17 @@ export function planOf(view: SessionView): Step[] {
   const { steps } = (call?.args ?? {}) as { steps?: Step[] };
   return Array.isArray(steps) ? steps : [];
 }
+
+/** failures say what went wrong in a turn that failed without a message. */
+const failures: Partial<Record<OutcomeKind, string>> = {
+  providerError: "the model's server reported an error.",
+  invalidValue: "the model did not return a valid result.",
+  invalidInput: "a plugin rejected the input.",
+  toolFailure: "a tool failed.",
+  toolError: "a tool failed.",
+  pluginAbort: "a plugin stopped it.",
+  submittedError: "the agent reported that it could not do the task.",
+};
 
 /** endText describes a turn that ended without a reply; it is empty for the others. */
 export function endText(end: TurnEnd): string {
@@ -114,7 +193,7 @@ export function endText(end: TurnEnd): string {
     case "maxTurns":
       return "Turn ended: its budget is used up.";
     default:
-      return `Turn failed: ${end.message || kind}`;
+      return `Turn failed: ${end.message || (failures[kind] ?? "lashd did not say why. Its log may have more.")}`;
   }
 }
 
@@ -135,24 +214,4 @@ export function filesText(point: FilePoint | undefined): string {
   }
   const files = `${counted(point.files, "file")} changed`;
   return point.undone ? `${files}, undone` : files;
-}
-
-/** summaryOf returns the most informative argument of a tool call, on one line. */
-export function summaryOf(item: Item): string {
-  const patched = patchedFiles(item);
-  if (patched !== "") {
-    return patched;
-  }
-  const args = (item.args ?? {}) as Record<string, unknown>;
-  const known = ["command", "path", "pattern", "query", "url", "task", "name"].map((name) => args[name]);
-  const argument = known.find((value) => typeof value === "string") ?? Object.values(args).find((value) => typeof value === "string");
-  const text = typeof argument === "string" ? argument : "";
-  const line = text.split("\n")[0] ?? "";
-  return line.length < text.length || line.length > 160 ? `${line.slice(0, 160)}\u2026` : line;
-}
-
-/** patchedFiles returns the files that a call changes with a patch; "" for other calls. */
-function patchedFiles({ args }: Item): string {
-  const { patch } = (args ?? {}) as { patch?: unknown };
-  return typeof patch === "string" ? [...patch.matchAll(/^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm)].map(([, path]) => path).join(", ") : "";
 }

@@ -63,7 +63,7 @@ describe("pictures", function () {
     await code.chat.locator("#asked .card", { hasText: "total.ts" }).waitFor();
     await camera.both("changes", "changes-light");
     await allow();
-    await code.chat.locator(".toolCall .completed", { hasText: "edit" }).waitFor();
+    await code.chat.locator(".toolCall .completed", { hasText: "Edited" }).waitFor();
     await allow();
     await code.chat.locator("#asked .card", { hasText: "npm test" }).waitFor();
     await camera.both("dark", "light");

@@ -171,6 +171,8 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await tasks?.click();
     await row("the server").click();
     await code.page.locator(".part.panel .xterm-rows").getByText("from the background").waitFor();
+    await code.chat.getByRole("button", { name: "Show output" }).click();
+    await until(async () => (await code.page.locator(".terminal-tabs-entry", { hasText: "the server" }).count()) === 2);
     await tasks?.click();
     await sessions?.waitFor();
   });
@@ -188,7 +190,7 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await code.newSession();
     await code.say("look at the editor");
     await code.chat.locator(".agentMessage", { hasText: "I have seen it." }).waitFor();
-    await code.chat.locator(".toolCall .completed", { hasText: "editor_open_files" }).waitFor();
+    await code.chat.locator(".toolCall .completed", { hasText: "Listed the open files" }).waitFor();
     await code.page.locator(".tab", { hasText: "readme.txt" }).waitFor();
   });
 

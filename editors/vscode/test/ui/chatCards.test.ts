@@ -61,7 +61,7 @@ describe("part15 cards and settings of a chat", function () {
     await reset({}, { approval: { sandbox: "workspace" } });
     const [mode, sandbox] = [chat.page.getByRole("button", { name: "Mode: Edit without asking" }), chat.page.getByRole("button", { name: "Sandbox: workspace" })];
     assert.deepEqual([await mode.innerText(), await sandbox.innerText()], ["Edit without asking", "Sandbox: workspace"]);
-    assert.match((await mode.getAttribute("title")) ?? "", /^Edits files of this folder without a question\. Commands run in a sandbox/);
+    assert.match((await mode.getAttribute("title")) ?? "", /^Mode: Edit without asking\. Edits files of this folder without a question\. Commands run in a sandbox/);
     assert.deepEqual([await mode.locator(".codicon-shield, .codicon-chevron-down").count(), await sandbox.locator(".codicon-lock, .codicon-chevron-down").count()], [2, 2]);
     await mode.click();
     await sandbox.click();

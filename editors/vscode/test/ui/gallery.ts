@@ -1,10 +1,21 @@
 import type { ToWebview } from "../../src/chat/messages";
 import { snapshot } from "../../src/model/session";
-import type { Decision, Item, QueuedInput } from "../../src/protocol";
+import type { Decision, Item, QueuedInput, Task } from "../../src/protocol";
 import { attached, session } from "../unit/turn";
 
 const turnId = "trn_1";
 const item = (n: number, more: Partial<Item>): Item => ({ itemId: `nod_${n}:0`, kind: "agentMessage", status: "completed", atMs: n, turnId, ...more });
+
+const input = (n: number, inputId: string, more: Partial<Item>): Item => item(n, { kind: "userMessage", origin: { kind: "turnInput", inputId }, ...more });
+const call = (n: number, tool: string, args: object): Item => item(n, { kind: "toolCall", callId: `c${n}`, tool, args, output: { status: "success", text: "ok" } });
+
+/** picture is a PNG of 4 by 3 pixels. */
+const picture = "iVBORw0KGgoAAAANSUhEUgAAAAQAAAADCAIAAAA7ljmRAAAAE0lEQVR4nGM4YWMDRGDiBANODgAktg8BwNmTpwAAAABJRU5ErkJggg==";
+
+const server: Task = {
+  taskId: "tsk_1", sessionId: "ses_1", state: "running", attempt: 1, ordinal: 1, createdAtMs: 1, updatedAtMs: 1,
+  spec: { kind: "command", recovery: "ownerBound", label: "the server", command: { script: "npm run dev" } }, origin: { sessionId: "ses_1", turnId, callId: "c108" },
+};
 
 const answer = `# The total of an order
 
@@ -42,12 +53,22 @@ const change = { path: "src/order/total.ts", added: 1, removed: 1, diff: "--- a/
 
 /** gallery is a conversation with every kind of item. */
 const gallery: Item[] = [
-  item(1, { kind: "userMessage", text: "The total of an order is wrong. Fix it, with a test.", origin: { kind: "turnInput", inputId: "inp_1" } }),
+  input(1, "inp_1", { text: "File: src/order/total.ts:12-14\n```\nlet sum = 0;\nfor (let i = 1; i < n; i++) {\n  sum += prices[i];\n```\n" }),
+  input(101, "inp_1", { attachment: { name: "total.png", type: "image/png", data: picture } }),
+  input(102, "inp_1", { text: "The total of an order is wrong. Fix it, with a test." }),
   item(2, { kind: "reasoning", text: "The loop starts at 1." }),
+  call(103, "list", { path: "src" }),
+  call(104, "read", { path: "src/order/total.ts" }),
+  call(105, "read", { path: "src/order/total.test.ts" }),
+  call(106, "grep", { pattern: "total\\(", path: "src" }),
   item(3, { text: answer }),
   item(4, { kind: "toolCall", callId: "c1", tool: "edit", args: { path: change.path }, decision: { mode: "allow", why: { by: "mode", text: "The mode allows edits." } }, output: { status: "success", change } }),
   item(5, { kind: "toolCall", callId: "c2", tool: "shell", status: "failed", args: { command: "npm test -- total" }, output: { status: "failure", text: "1 test failed", refusal: { what: "The command has no network.", mode: "workspace", retry: { outside: true } } } }),
-  item(6, { kind: "userMessage", text: "Use reduce.", origin: { kind: "turnInput", inputId: "inp_2" } }),
+  item(107, { kind: "toolCall", callId: "c7", tool: "edit", status: "failed", args: { path: "src/legacy/total.ts", old: "a", new: "b" }, decision: { mode: "deny", choice: "reject", by: "cli_1", reason: "We still need src/legacy until June.", why: { by: "mode", text: "The mode asks." } }, output: { status: "failure", text: "The call was not allowed." } }),
+  call(108, "start_command", { command: "npm run dev", label: "the server" }),
+  call(109, "mcp__docs__search", { query: "prices" }),
+  item(110, { kind: "toolCall", callId: "c110", tool: "read", status: "inProgress", args: { path: "src/order/a-module-with-a-long-name/prices.ts" } }),
+  input(6, "inp_2", { text: "Use reduce." }),
   item(7, { kind: "codeCell", status: "failed", language: "starlark", text: "for path in tools.glob(\"*.ts\"):\n    print(path)\noops(1)", cell: { printed: "a.ts\n", error: "undefined: oops", position: { line: 3, column: 1 }, changed: ["path"], durationMs: 1250, calls: [{ callId: "k", index: 1, tool: "glob", args: { pattern: "*.ts" }, status: "completed", durationMs: 3, summary: "a.ts" }] } }),
   item(8, { kind: "toolCall", callId: "c3", tool: "update_plan", args: { steps: [{ text: "look", status: "completed" }, { text: "fix", status: "inProgress" }, { text: "test", status: "pending" }] }, output: { status: "success", text: "ok" } }),
   item(9, { kind: "notice", text: "The model changed." }),
@@ -75,7 +96,7 @@ const queued = (n: number, state: QueuedInput["state"], text: string): QueuedInp
 export function conversation(decisions: Decision[] = [editQuestion]): ToWebview {
   const config = { ...session.config, model: { ...session.config.model, contextWindow: 10_000, reasoning: { efforts: ["low", "high"] }, effort: "high" } };
   const view = {
-    ...snapshot({ ...attached, session: { ...session, title: "Fix the total", config }, items: gallery }), decisions, turnId: "trn_2",
+    ...snapshot({ ...attached, session: { ...session, title: "Fix the total", config }, items: gallery }), decisions, turnId: "trn_2", tasks: [server],
     queue: [queued(1, "pendingActive", "Keep the types."), queued(2, "queued", "Then update the changelog.")],
     ends: { trn_1: { turnId, outcome: { kind: "providerError" as const }, message: "no API key for openai", code: "missing_key" } },
     context: { input: 7000, cacheRead: 0, cacheWrite: 0, output: 500, reasoning: 0 }, total: { input: 7000, cacheRead: 0, cacheWrite: 0, output: 500, reasoning: 0, cost: 4_000_000 },

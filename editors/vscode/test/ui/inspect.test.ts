@@ -120,7 +120,7 @@ describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", fun
     const [model, mode] = ["Model", "Mode"].map((name) => code.chat.getByRole("button", { name: new RegExp(`^${name}: `) }));
     assert.deepEqual([await model?.innerText(), await mode?.innerText()], ["scripted", "Ask before edits"]);
     await code.say("hi");
-    await code.chat.locator(".row.end", { hasText: "1500 tokens in, 100 out, $0.0040" }).waitFor();
+    await code.chat.locator(".row.end[title=\"1500 tokens in, 100 out, $0.0040\"]").waitFor();
     await model?.click();
     await code.choose("careful");
     await code.chat.getByRole("button", { name: "Model: careful" }).waitFor();

@@ -103,7 +103,7 @@ describe("part/13 the looks of a chat", function () {
   it("a text that cannot be read is found", async () => {
     await setTheme(chat.page, "Dark Modern");
     await tell(conversation());
-    await chat.page.addStyleTag({ content: ".userMessage > .text { color: var(--vscode-input-background) !important; } .mark { opacity: 0.3; }" });
+    await chat.page.addStyleTag({ content: ".userMessage .bubble .text { color: var(--vscode-input-background) !important; } .mark { opacity: 0.3; }" });
     const bad = (await unreadable(chat.page.locator("body"))).map(({ text }) => text);
     assert.deepEqual(bad.filter((text) => /Use reduce|The model changed/.test(text)), ["Use reduce.", "The model changed."]);
   });

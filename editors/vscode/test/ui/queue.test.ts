@@ -19,11 +19,11 @@ describe("issue/6-1 the inputs that wait", function () {
   it("part/13 removes a queued input with one press, also while an answer grows between press and release", async () => {
     const queue = [{ inputId: "inp_2", turnId: "trn_2", state: "queued", input: [{ type: "text", text: "later" }], atMs: 1 }];
     await reset([], { queue, turnId: "trn_1" });
-    const used = { input: 5, output: 1, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
+    const used = { input: 5, output: 1, cacheRead: 0, cacheWrite: 0, reasoning: 0, cost: 5_000_000 };
     await chat.page.locator(".queued").getByRole("button", { name: "Remove" }).hover();
     await chat.page.mouse.down();
     await tell({ type: "events", events: [{ type: "usage/updated", seq: 1, atMs: 1, usage: used, total: used } as never] });
-    await chat.page.getByText("5 tokens in").waitFor();
+    await chat.page.getByText("$0.0050").waitFor();
     await chat.page.mouse.up();
     assert.deepEqual(await asked("withdraw"), [{ type: "withdraw", inputId: "inp_2" }]);
   });

@@ -15,8 +15,9 @@ describe("part11/3 how a call was decided", () => {
 
   it("names the answer of a person, and why lashd asked", () => {
     assert.equal(decidedText({ mode: "allow", why, choice: "allowSession", by: "cli_a" }), "Allowed for the session. Reason for the question: It runs in the sandbox.");
-    assert.equal(decidedText({ mode: "deny", why, choice: "reject", by: "cli_a" }), "Denied. Reason for the question: It runs in the sandbox.");
-    assert.equal(decidedText({ mode: "deny", why, choice: "reject", by: "deadline" }), "Denied, because no answer came in time. Reason for the question: It runs in the sandbox.");
+    assert.equal(decidedText({ mode: "deny", why, choice: "reject", by: "cli_a" }), "Denied.");
+    assert.equal(decidedText({ mode: "deny", why, choice: "reject", by: "cli_a", reason: "Not today." }), "Denied: Not today.");
+    assert.equal(decidedText({ mode: "deny", why, choice: "reject", by: "deadline" }), "Denied, because no answer came in time.");
   });
 
   it("part15/34 says that an answer allowed only some of the changes", () => {

@@ -24,7 +24,7 @@ describe("part/11 text of a decision", () => {
 
   it("names files and other tools", () => {
     assert.equal(questionText(files, session), "Change a.txt?");
-    assert.equal(questionText(approval("mcp_post", { title: "x" }, { why }), session), 'Allow this tool call? mcp_post {"title":"x"}');
+    assert.equal(questionText(approval("mcp_post", { title: "x" }, { why }), session), 'Call the tool mcp_post? mcp_post {"title":"x"}');
   });
 
   it("part13 shows a second command, and what hides text", () => {
