@@ -1,4 +1,4 @@
-import type { Hunk as PreviewHunk } from "../protocol";
+import type { FileChange, Hunk as PreviewHunk } from "../protocol";
 
 /** Hunk is a part of a unified diff: the lines before and after the change. */
 export interface Hunk {
@@ -30,6 +30,20 @@ export function parse(diff: string): Hunk[] {
 
 /** TextHunk is a part of a unified diff as text: its lines with their marks. */
 export type TextHunk = Pick<PreviewHunk, "oldStart" | "newStart" | "text">;
+
+/** changesOf returns the changes of each file of a change. A call that changes several files has one diff for all of them. */
+export function changesOf(change: FileChange): FileChange[] {
+  const heads = [...change.diff.matchAll(/^--- (?:a\/)?(.+)\n\+\+\+ (?:b\/)?(.+)\n(?=@@ )/gm)];
+  if (heads.length < 2) {
+    return [change];
+  }
+  return heads.map(({ index, 1: old = "", 2: path = "" }, at) => {
+    const diff = change.diff.slice(index, heads[at + 1]?.index);
+    const lines = textHunks(diff).flatMap(({ text }) => text.split("\n"));
+    const count = (mark: string) => lines.filter((line) => line.startsWith(mark)).length;
+    return { path: path === "/dev/null" ? old : path, diff, added: count("+"), removed: count("-") };
+  });
+}
 
 /** textHunks returns the hunks of a unified diff of one file. */
 export function textHunks(diff: string): TextHunk[] {

@@ -3,19 +3,17 @@ import type { Known } from "../model/callWords";
 import { usageText } from "../model/usage";
 import { durationText, errorText, resultText } from "../model/cells";
 import { counted } from "../model/sessions";
-import type { CodeResult, Item, ItemID, SandboxRefusal, Task } from "../protocol";
-import { textHunks } from "../model/diff";
-import { diffElement } from "./diff";
-import { argumentElements } from "./arguments";
-import { callHead, isDenied, runHead } from "./callHead";
+import type { CodeResult, Item, Task } from "../protocol";
+import { callBody } from "./callBody";
+import { callHead, runHead } from "./callHead";
 import { button, h, iconButton } from "./dom";
 import { Highlights, type PageColors } from "./highlights";
 import { icon } from "./icons";
-import { cellCall, decidedElement, labels, maxShownChars, noticeOf, outputOf, stateIcon } from "./itemParts";
+import { cellCall, labels, maxShownChars, noticeOf, stateIcon } from "./itemParts";
 import { messageElements } from "./message";
 import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
-import { addedText, endText, filesText, isAdded, isCommand, isLine, lacksKey, wakeOf, type ChatRow, type EndRow, type ItemRow, type RunRow } from "./rows";
+import { addedText, endText, filesText, isAdded, isCommand, lacksKey, wakeOf, type ChatRow, type EndRow, type ItemRow, type RunRow } from "./rows";
 
 /** The number of calls of a cell that are shown at first. */
 const maxShownCalls = 8;
@@ -135,7 +133,8 @@ export class Items {
     const change = item.output?.change;
     const running = item.status === "inProgress" && !asked && (progress !== undefined || isCommand(item)); // the question about a call shows it
     const unfolded = running || change !== undefined || item.status === "failed" || item.output?.refusal !== undefined;
-    return this.collapsible(item.itemId, unfolded, callHead(row, this.known), () => this.callBody(item, progress));
+    const body = () => callBody(row, { highlights: this.highlights, post: this.post, fold: (key, title, inner) => this.collapsible(key, false, title, inner), long: (key, text) => this.longText(key, text) });
+    return this.collapsible(item.itemId, unfolded, callHead(row, this.known), body);
   }
 
   /** run shows several calls that only looked at files on one line. */
@@ -152,37 +151,6 @@ export class Items {
     }
     const show = button("Show output", () => this.post({ type: "task", taskId: task.taskId }), { class: "link", title: "Open the output of the task in a terminal" });
     return [h("div", { class: "taskLink" }, h("small", {}, task.state), show)];
-  }
-
-  private callBody(item: Item, progress: string | undefined): Node[] {
-    const change = item.output?.change;
-    const body: Node[] = [];
-    if (item.decision && isDenied(item)) {
-      return [decidedElement(item.decision), this.collapsible(`${item.itemId}:args`, false, "Arguments", () => argumentElements(item.args, this.highlights))];
-    }
-    if (change) {
-      body.push(diffElement(textHunks(change.diff.slice(0, maxShownChars)), change.path, this.highlights), button("Open diff", () => this.post({ type: "diff", change }), { class: "link" }));
-    } else {
-      body.push(...argumentElements(item.args, this.highlights, isLine(item) ? "command" : undefined)); // the line above has it
-    }
-    if (item.decision) {
-      body.push(decidedElement(item.decision));
-    }
-    const text = outputOf(item.output) ?? progress;
-    if (text && !change) {
-      body.push(this.longText(`${item.itemId}:all`, text));
-    }
-    if (item.output?.refusal) {
-      body.push(h("p", { class: "refusal" }, item.output.refusal.what), ...this.againButtons(item.itemId, item.output.refusal));
-    }
-    return body;
-  }
-
-  /** againButtons offer to run a refused call once more, the one that allows less first. */
-  private againButtons(itemId: ItemID, refusal: SandboxRefusal): Node[] {
-    const again = (text: string, withHosts: boolean): Node => button(text, () => this.post({ type: "again", itemId, withHosts }), { title: "The agent reads the output at its next step" });
-    const hosts = refusal.withHosts ? [again(`Run once with ${refusal.withHosts.hosts.join(", ")}`, true)] : [];
-    return [...hosts, ...(refusal.retry === undefined ? [] : [again("Run once outside the sandbox", false)])];
   }
 
   /** cell shows code with its state and duration. Below it are its calls, the result and the changed globals. The line of an error has a mark. */
