@@ -3,6 +3,7 @@ package protocol
 // ApprovalDetail shows what a call will do, and which answers beyond yes and no the decision accepts. A client that ignores it can
 // still allow exactly the call in the prompt, or reject it.
 type ApprovalDetail struct {
+	Title    *CallTitle      `json:"title,omitempty"`    // of the call; absent for tools that lashd does not know
 	Command  *CommandDetail  `json:"command,omitempty"`  // the call runs a command
 	Files    []FilePreview   `json:"files,omitempty"`    // the call changes these files
 	Hosts    []string        `json:"hosts,omitempty"`    // the command wants to reach these hosts

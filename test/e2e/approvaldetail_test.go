@@ -122,6 +122,11 @@ func TestApprovalShowsWhatWillHappen(t *testing.T) {
 	if command.Why.By != protocol.DecidedByMode || command.Why.Text == "" {
 		t.Errorf("the reason is %+v", command.Why)
 	}
+	for i, want := range []string{"Run echo x", "Write f"} {
+		if got := a.asked[i].Detail.Title.Line(protocol.ItemFailed); got != want {
+			t.Errorf("question %d is about %q, want %q", i, got, want)
+		}
+	}
 	want := []protocol.FilePreview{{
 		Path: "f", Kind: protocol.PreviewChange, Added: 2, Removed: 2, Before: protocol.DigestOf([]byte(twentyLines)),
 		Hunks: []protocol.Hunk{

@@ -18,6 +18,8 @@ export interface ApprovalConfig {
 
 /** ApprovalDetail shows what a call will do, and which answers beyond yes and no the decision accepts. A client that ignores it can still allow exactly the call in the prompt, or reject it. */
 export interface ApprovalDetail {
+  /** of the call; absent for tools that lashd does not know */
+  title?: CallTitle;
   /** the call runs a command */
   command?: CommandDetail;
   /** the call changes these files */

@@ -76,7 +76,7 @@ export function headline(decision: Decision, session?: Session): string {
   if (file) {
     return more.length > 0 ? `Change ${more.length + 1} files?` : `${verbs[file.kind]} ${file.path}?`;
   }
-  return decision.call ? question({ tool: decision.call.name, args: decision.call.args }, { cwd: session?.cwd ?? "", tasks: [] }) : "Allow this tool call?";
+  return decision.call ? question({ tool: decision.call.name, args: decision.call.args, title: detail?.title }, { cwd: session?.cwd ?? "", tasks: [] }) : "Allow this tool call?";
 }
 
 /** saysAll reports whether a text, such as a headline, has all arguments of a call. */

@@ -1,4 +1,5 @@
 import type { FromWebview } from "../chat/messages";
+import { isWhole } from "../model/callWords";
 import { changesOf, textHunks } from "../model/diff";
 import type { FileChange, ItemID, SandboxRefusal } from "../protocol";
 import { argumentElements } from "./arguments";
@@ -7,7 +8,7 @@ import { diffElement } from "./diff";
 import { button, h } from "./dom";
 import type { Highlights } from "./highlights";
 import { decidedElement, maxShownChars, outputOf } from "./itemParts";
-import { isLine, type ItemRow } from "./rows";
+import type { ItemRow } from "./rows";
 
 /** CallView is what the details of a call need to show their parts. */
 export interface CallView {
@@ -26,7 +27,7 @@ export function callBody({ item, progress }: ItemRow, view: CallView): Node[] {
     return [decidedElement(decision), view.fold(`${itemId}:args`, "Arguments", () => argumentElements(args, view.highlights))];
   }
   const text = outputOf(output) ?? progress;
-  const elsewhere = isLine(item) ? "command" : undefined; // the line of the call has it
+  const elsewhere = isWhole(item) ? "command" : undefined; // the line of the call has it
   return [
     ...(output?.change ? changes(output.change, view) : argumentElements(args, view.highlights, elsewhere)),
     ...(decision ? [decidedElement(decision)] : []),

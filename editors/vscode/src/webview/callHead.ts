@@ -18,7 +18,7 @@ export function callHead({ item, asked }: ItemRow, known: Known): HTMLElement {
     words.rest !== undefined && h("span", { class: "rest" }, words.rest),
     change && h("span", { class: "lines" }, h("span", { class: "plus" }, `+${change.added}`), " ", h("span", { class: "minus" }, `\u2212${change.removed}`)),
     code !== undefined && h("span", { class: "exit" }, `exit code ${code}`),
-    isDenied(item) && h("span", { class: "denied" }, "denied"),
+    isDenied(item) && h("span", { class: "denied" }, item.decision?.why.by === "preview" ? "not run" : "denied"),
     item.durationMs !== undefined && item.durationMs >= 1000 && h("span", { class: "took" }, durationText(item.durationMs)),
   ];
   return line(`${item.status}${code === undefined ? "" : " nonzero"}`, icon(name, label), all, item.tool);
@@ -35,13 +35,13 @@ export function runHead(run: ItemRow[], known: Known): HTMLElement {
   return line("completed", icon("eye", states.completed), [h("b", {}, verb), h("span", { class: "about" }, rest.join(" "))]);
 }
 
-/** isDenied reports whether a call did not run because it was denied. */
+/** isDenied reports whether a call did not run because it was denied, or because its preview showed that it cannot succeed. */
 export function isDenied({ decision }: Item): boolean {
   return decision?.mode === "deny";
 }
 
 function tenseOf({ status }: Item, asked: boolean | undefined): Tense {
-  return status === "completed" ? "past" : status === "inProgress" && !asked ? "present" : "plain";
+  return status === "completed" ? "done" : status === "inProgress" && !asked ? "running" : "verb";
 }
 
 /** signOf returns the icon of a call and what it says to screen readers. */
@@ -61,8 +61,7 @@ function subjectElements(about: Subject | undefined): HTMLElement[] {
     return about ? [h("span", { class: "about" }, about.words)] : [];
   }
   if ("code" in about) {
-    const [line = "", ...more] = about.code.split("\n");
-    return [h("code", {}, more.length > 0 ? `${line}\u2026` : line)];
+    return [h("code", {}, about.code)];
   }
   const [, directory = "", name = about.file] = /^(.*)\/([^/]+)$/.exec(about.file) ?? [];
   return [h("span", { class: "about", title: about.file }, name), ...(directory === "" ? [] : [h("span", { class: "rest" }, directory)])];

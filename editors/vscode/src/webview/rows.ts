@@ -133,11 +133,6 @@ export function isCommand({ args }: Item): boolean {
   return typeof (args as { command?: unknown } | undefined)?.command === "string";
 }
 
-/** isLine reports whether a call runs a command of one line, which the line of the call shows whole. */
-export function isLine(item: Item): boolean {
-  return isCommand(item) && ["shell", "start_command"].includes(item.tool ?? "") && !(item.args as { command: string }).command.trim().includes("\n");
-}
-
 /** sameInput reports whether two items are parts of one input, such as a text and its attachment. */
 function sameInput(a: Item | undefined, b: Item): boolean {
   return a?.kind === "userMessage" && b.kind === "userMessage" && a.turnId === b.turnId && a.origin?.inputId === b.origin?.inputId;

@@ -1,11 +1,12 @@
 import { strict as assert } from "node:assert";
 import type { Decision, Item, Task } from "../../src/protocol";
 import { toInput } from "../../src/model/input";
+import { titled } from "../unit/titles";
 import { chatPage } from "./chatPage";
 
 const turnId = "trn_1";
 const item = (n: number, more: Partial<Item>): Item => ({ itemId: `nod_${n}:0`, kind: "agentMessage", status: "completed", atMs: n, turnId, ...more });
-const call = (n: number, tool: string, args: object, more: Partial<Item> = {}): Item => item(n, { kind: "toolCall", callId: `c${n}`, tool, args, output: { status: "success", text: "ok" }, ...more });
+const call = (n: number, tool: string, args: Record<string, string>, more: Partial<Item> = {}): Item => item(n, { kind: "toolCall", callId: `c${n}`, tool, args, title: titled(tool, args.command ?? args.pattern ?? args.path, args.pattern && `in ${args.path}`), output: { status: "success", text: "ok" }, ...more });
 const input = (n: number, more: Partial<Item>): Item => item(n, { kind: "userMessage", origin: { kind: "turnInput", inputId: "inp_1" }, ...more });
 const why = { by: "mode" as const, text: "The approval mode asks." };
 
@@ -81,7 +82,7 @@ describe("part13 the rows of a chat", function () {
     const server = (state: Task["state"]) => ({ taskId: "tsk_1", state, spec: { kind: "command", label: "the server", command: { script: "npm start" } }, origin: { sessionId: "ses_1", turnId, callId: "c1" } });
     const woken = item(3, { kind: "userMessage", text: "The task the server has ended.", origin: { kind: "process", inputId: "inp_2", cause: { id: "1", type: "task/completed", origin: "tsk_1" } } });
     await reset({ items: [call(1, "start_command", { command: "npm start", label: "the server" }), call(2, "shell", { command: "ls" })], tasks: [server("running")] });
-    const row = chat.page.locator(".row", { hasText: "Started the server" });
+    const row = chat.page.locator(".row", { hasText: "Started npm start" });
     assert.equal(await row.locator("small").innerText(), "running");
     await tell({ type: "events", events: [{ type: "task/completed", seq: 1, atMs: 1, task: server("completed") } as never, { type: "item/completed", seq: 2, atMs: 1, turnId: "trn_2", item: woken } as never] });
     await row.getByText("completed", { exact: true }).waitFor();
@@ -122,7 +123,7 @@ describe("part13 the rows of a chat", function () {
   it("32 ask about a call of a known tool in words, with its arguments folded if the question has them all", async () => {
     const question = (args: object): Decision => ({
       decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0,
-      call: { callId: "c", name: "read", args }, detail: { why, editable: true },
+      call: { callId: "c", name: "read", args }, detail: { title: titled("read", "src/order/total.ts"), why, editable: true },
     });
     const card = async () => [await chat.page.locator(".card .question b").innerText(), await chat.page.locator(".card details").evaluate((e: HTMLDetailsElement) => e.open)];
     await reset({ decisions: [question({ path: "src/order/total.ts" })] });

@@ -1,42 +1,25 @@
 import { strict as assert } from "node:assert";
-import type { Browser, Page } from "playwright-core";
-import type { ToWebview } from "../../src/chat/messages";
-import { snapshot } from "../../src/model/session";
-import { attached } from "../unit/turn";
-import { launch, openPage, patienceMs } from "./browser";
+import { chatPage } from "./chatPage";
 
 describe("part/13 commands in the input of a chat", function () {
-  this.timeout(2 * patienceMs);
-  let browser: Browser;
-  let page: Page;
-
-  before(async () => {
-    browser = await launch();
-  });
-  after(() => browser.close());
-  beforeEach(async () => {
-    page = await openPage(browser);
-    await tell({ type: "reset", view: snapshot(attached), options: { sendOnEnter: true, showReasoning: false }, connected: true, left: {} });
-  });
-  afterEach(() => page.close());
-
-  const tell = (message: ToWebview) => page.evaluate((m) => window.dispatchEvent(new MessageEvent("message", { data: m })), message);
-  const asked = <T extends string>(type: T) => page.evaluate((t) => window.asked.filter((message) => message.type === t), type);
-  const field = () => page.locator("#composer textarea");
+  const chat = chatPage(this);
+  const { tell, reset, asked } = chat;
+  beforeEach(() => reset());
+  const field = () => chat.page.locator("#composer textarea");
 
   it("part/13 says that there is no such command, and sends it as text only if the user wants that", async () => {
     await field().fill("/gre Bob");
     await field().press("Enter");
     await tell({ type: "sent", ok: false });
     await tell({ type: "unknown", name: "gre", near: "notes:greet" });
-    await page.getByRole("alert").filter({ hasText: "There is no command /gre." }).waitFor();
-    await page.getByRole("button", { name: "Use /notes:greet" }).click();
-    assert.deepEqual([await field().inputValue(), await page.getByRole("button", { name: "Send as text" }).count()], ["/notes:greet Bob", 0]);
+    await chat.page.getByRole("alert").filter({ hasText: "There is no command /gre." }).waitFor();
+    await chat.page.getByRole("button", { name: "Use /notes:greet" }).click();
+    assert.deepEqual([await field().inputValue(), await chat.page.getByRole("button", { name: "Send as text" }).count()], ["/notes:greet Bob", 0]);
     await field().fill("/tmp is full");
     await field().press("Enter");
     await tell({ type: "sent", ok: false });
     await tell({ type: "unknown", name: "tmp" });
-    await page.getByRole("button", { name: "Send as text" }).click();
+    await chat.page.getByRole("button", { name: "Send as text" }).click();
     const sent = (await asked("send")) as { text: string; asText?: boolean }[];
     assert.deepEqual(sent.map(({ text, asText }) => [text, asText]), [["/gre Bob", undefined], ["/tmp is full", undefined], ["/tmp is full", true]]);
   });
@@ -45,7 +28,7 @@ describe("part/13 commands in the input of a chat", function () {
     await field().pressSequentially("/in");
     const request = (await asked("suggest")).at(-1) as { id: number };
     await tell({ type: "suggestions", id: request.id, suggestions: [{ label: "/init", detail: "Writes AGENTS.md.", hint: "[FOCUS]", icon: "terminal", insert: "/init" }] });
-    const option = page.getByRole("option", { name: "/init" });
+    const option = chat.page.getByRole("option", { name: "/init" });
     const [name, about, hint] = await Promise.all([".name", "small", ".hint"].map((part) => option.locator(part).boundingBox()));
     assert.ok(name && about && hint);
     assert.ok(about.x - name.x < 160, `the description begins ${about.x - name.x} pixels behind the name`);
@@ -54,6 +37,6 @@ describe("part/13 commands in the input of a chat", function () {
 
   it("part/13 opens what fills the context window for a command", async () => {
     await tell({ type: "context", parts: [{ title: "History", detail: "one message", tokens: 12 }], incomplete: false, open: true });
-    await page.locator("#context", { hasText: "History" }).waitFor();
+    await chat.page.locator("#context", { hasText: "History" }).waitFor();
   });
 });

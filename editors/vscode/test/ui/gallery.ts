@@ -1,13 +1,14 @@
 import type { ToWebview } from "../../src/chat/messages";
 import { snapshot } from "../../src/model/session";
 import type { Decision, Item, QueuedInput, Task } from "../../src/protocol";
+import { titled } from "../unit/titles";
 import { attached, session } from "../unit/turn";
 
 const turnId = "trn_1";
 const item = (n: number, more: Partial<Item>): Item => ({ itemId: `nod_${n}:0`, kind: "agentMessage", status: "completed", atMs: n, turnId, ...more });
 
 const input = (n: number, inputId: string, more: Partial<Item>): Item => item(n, { kind: "userMessage", origin: { kind: "turnInput", inputId }, ...more });
-const call = (n: number, tool: string, args: object): Item => item(n, { kind: "toolCall", callId: `c${n}`, tool, args, output: { status: "success", text: "ok" } });
+const call = (n: number, tool: string, args: Record<string, string>): Item => item(n, { kind: "toolCall", callId: `c${n}`, tool, args, title: titled(tool, args.command ?? args.pattern ?? args.path, args.pattern && `in ${args.path}`), output: { status: "success", text: "ok" } });
 
 /** picture is a PNG of 4 by 3 pixels. */
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAQAAAADCAIAAAA7ljmRAAAAE0lEQVR4nGM4YWMDRGDiBANODgAktg8BwNmTpwAAAABJRU5ErkJggg==";
@@ -62,18 +63,18 @@ const gallery: Item[] = [
   call(105, "read", { path: "src/order/total.test.ts" }),
   call(106, "grep", { pattern: "total\\(", path: "src" }),
   item(3, { text: answer }),
-  item(4, { kind: "toolCall", callId: "c1", tool: "edit", args: { path: change.path }, decision: { mode: "allow", why: { by: "mode", text: "The mode allows edits." } }, output: { status: "success", change } }),
-  item(5, { kind: "toolCall", callId: "c2", tool: "shell", status: "failed", args: { command: "npm test -- total" }, output: { status: "failure", text: "1 test failed", refusal: { what: "The command has no network.", mode: "workspace", retry: { outside: true } } } }),
-  item(107, { kind: "toolCall", callId: "c7", tool: "edit", status: "failed", args: { path: "src/legacy/total.ts", old: "a", new: "b" }, decision: { mode: "deny", choice: "reject", by: "cli_1", reason: "We still need src/legacy until June.", why: { by: "mode", text: "The mode asks." } }, output: { status: "failure", text: "The call was not allowed." } }),
+  item(4, { kind: "toolCall", callId: "c1", tool: "edit", title: titled("edit", change.path), args: { path: change.path }, decision: { mode: "allow", why: { by: "mode", text: "The mode allows edits." } }, output: { status: "success", change } }),
+  item(5, { kind: "toolCall", callId: "c2", tool: "shell", title: titled("shell", "npm test -- total"), status: "failed", args: { command: "npm test -- total" }, output: { status: "failure", text: "1 test failed", refusal: { what: "The command has no network.", mode: "workspace", retry: { outside: true } } } }),
+  item(107, { kind: "toolCall", callId: "c7", tool: "edit", title: titled("edit", "src/legacy/total.ts"), status: "failed", args: { path: "src/legacy/total.ts", old: "a", new: "b" }, decision: { mode: "deny", choice: "reject", by: "cli_1", reason: "We still need src/legacy until June.", why: { by: "mode", text: "The mode asks." } }, output: { status: "failure", text: "The call was not allowed." } }),
   call(108, "start_command", { command: "npm run dev", label: "the server" }),
   call(109, "mcp__docs__search", { query: "prices" }),
-  item(110, { kind: "toolCall", callId: "c110", tool: "read", status: "inProgress", args: { path: "src/order/a-module-with-a-long-name/prices.ts" } }),
+  item(110, { kind: "toolCall", callId: "c110", tool: "read", title: titled("read", "src/order/a-module-with-a-long-name/prices.ts"), status: "inProgress", args: { path: "src/order/a-module-with-a-long-name/prices.ts" } }),
   input(6, "inp_2", { text: "Use reduce." }),
   item(7, { kind: "codeCell", status: "failed", language: "starlark", text: "for path in tools.glob(\"*.ts\"):\n    print(path)\noops(1)", cell: { printed: "a.ts\n", error: "undefined: oops", position: { line: 3, column: 1 }, changed: ["path"], durationMs: 1250, calls: [{ callId: "k", index: 1, tool: "glob", args: { pattern: "*.ts" }, status: "completed", durationMs: 3, summary: "a.ts" }] } }),
-  item(8, { kind: "toolCall", callId: "c3", tool: "update_plan", args: { steps: [{ text: "look", status: "completed" }, { text: "fix", status: "inProgress" }, { text: "test", status: "pending" }] }, output: { status: "success", text: "ok" } }),
+  item(8, { kind: "toolCall", callId: "c3", tool: "update_plan", title: titled("update_plan"), args: { steps: [{ text: "look", status: "completed" }, { text: "fix", status: "inProgress" }, { text: "test", status: "pending" }] }, output: { status: "success", text: "ok" } }),
   item(9, { kind: "notice", text: "The model changed." }),
   item(10, { kind: "compaction" }),
-  item(11, { kind: "toolCall", callId: "c4", tool: "shell", args: { command: "for file in src/order/*.test.ts; do npm test -- \"$file\"; done" }, output: { status: "success", text: "ok" }, durationMs: 2500 }),
+  item(11, { kind: "toolCall", callId: "c4", tool: "shell", title: titled("shell", "for file in src/order/*.test.ts; do npm test -- \"$file\"; done"), args: { command: "for file in src/order/*.test.ts; do npm test -- \"$file\"; done" }, output: { status: "success", text: "ok" }, durationMs: 2500 }),
 ];
 
 const hunk = (start: number, text: string) => ({ oldStart: start, oldLines: 2, newStart: start, newLines: 2, text });

@@ -8,6 +8,7 @@ import type { Token } from "../../src/model/languages";
 import { Items } from "../../src/webview/items";
 import { StreamedMarkdown, render, settledEnd } from "../../src/webview/markdown";
 import { endText, planOf, rowsOf, type ItemRow } from "../../src/webview/rows";
+import { titled } from "./titles";
 import { attached, turn } from "./turn";
 
 describe("issue/6-1 markdown", () => {
@@ -83,7 +84,7 @@ describe("issue/6-1 items of a chat", () => {
   });
 
   const row = (item: Item) => new Items(() => undefined).row({ key: item.itemId, version: item, item, live: false }, undefined);
-  const call: Item = { itemId: "c", kind: "toolCall", status: "completed", atMs: 1, callId: "k", tool: "shell", args: { command: "<b>ls</b>" }, output: { status: "success", text: "<i>out</i>" } };
+  const call: Item = { itemId: "c", kind: "toolCall", status: "completed", atMs: 1, callId: "k", tool: "shell", title: titled("shell", "<b>ls</b>"), args: { command: "<b>ls</b>" }, output: { status: "success", text: "<i>out</i>" } };
 
   it("show tool output as text, not HTML", () => {
     const element = row({ ...call, status: "failed" });
