@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"lashd/engine/plugin"
@@ -138,6 +139,9 @@ type response struct {
 	Value       json.RawMessage `json:"value,omitempty"` // lashd's structured result
 }
 
+// shellEnd matches what shell adds to the output of a command. The value has it, too.
+var shellEnd = regexp.MustCompile(`(?m)^\[(Exit code \d+|Ended by \S+|Cancelled\. .*|Stopped after .*)\.\]\n\z`)
+
 // responseOf returns the result of a call. said are the arguments in the format that the hook got.
 // The result of shell has the fields that other agents' shell tools have.
 func responseOf(tool string, said json.RawMessage, out protocol.ToolOutput) response {
@@ -149,7 +153,8 @@ func responseOf(tool string, said json.RawMessage, out protocol.ToolOutput) resp
 		r.FilePath = file.Path
 	}
 	if tool == "shell" {
-		r.Stdout, r.Stderr, r.Interrupted = &out.Text, new(string), new(out.Status == protocol.OutputCancelled)
+		stdout := shellEnd.ReplaceAllString(out.Text, "")
+		r.Stdout, r.Stderr, r.Interrupted = &stdout, new(string), new(out.Status == protocol.OutputCancelled)
 		return r
 	}
 	r.Text = out.Text

@@ -136,7 +136,7 @@ func ParseAgent(file string, data []byte) (a *Agent, unserved []Unserved, err er
 	if a.Model == "inherit" {
 		a.Model = ""
 	}
-	return a, unserved, checkName(a.Name)
+	return a, append(unserved, unservedTools(slices.Concat(f.Tools, f.Without))...), checkName(a.Name)
 }
 
 // parse reads a file, and returns those of the fields that are in known.

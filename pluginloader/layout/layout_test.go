@@ -60,19 +60,23 @@ func TestPrompts(t *testing.T) {
 }
 
 func TestAgents(t *testing.T) {
-	got, unserved, err := layout.ParseAgent("agents/reviewer.md", []byte("---\nname: code-reviewer\ndescription: Use this agent to review. Examples: <example>user: \"x\"</example>\ntools: Read, Grep,Bash(git diff:*)\ndisallowedTools:\n- Write\nmodel: sonnet\npermissionMode: plan\ncolor: red\n---\nYou review.\n"))
+	got, unserved, err := layout.ParseAgent("agents/reviewer.md", []byte("---\nname: code-reviewer\ndescription: Use this agent to review. Examples: <example>user: \"x\"</example>\ntools: Read, Grep,Bash(git diff:*), WebSearch\ndisallowedTools:\n- Write\nmodel: sonnet\npermissionMode: plan\ncolor: red\n---\nYou review.\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &layout.Agent{
-		Name: "code-reviewer", Description: `Use this agent to review. Examples: <example>user: "x"</example>`, Tools: []string{"Read", "Grep", "Bash(git diff:*)"},
+		Name: "code-reviewer", Description: `Use this agent to review. Examples: <example>user: "x"</example>`, Tools: []string{"Read", "Grep", "Bash(git diff:*)", "WebSearch"},
 		Without: []string{"Write"}, Model: "sonnet", File: "agents/reviewer.md", Body: "You review.",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if len(unserved) != 1 || unserved[0].Field != "permissionMode" {
-		t.Errorf("unserved: %v", unserved)
+	var fields []string
+	for _, u := range unserved {
+		fields = append(fields, u.Field)
+	}
+	if got := strings.Join(fields, ", "); got != "permissionMode, (git diff:*), WebSearch" {
+		t.Errorf("part13/5 what has no effect in an agent is %q", got)
 	}
 }
 

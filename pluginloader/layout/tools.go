@@ -38,3 +38,17 @@ func Call(entry string) (tool, limit string) {
 	tool, limit, _ = strings.Cut(strings.TrimSuffix(entry, ")"), "(")
 	return strings.TrimSpace(tool), strings.TrimSpace(limit)
 }
+
+// unservedTools returns what has no effect in the tools of an agent: limits in parentheses, and tools that lashd does not have.
+func unservedTools(entries []string) (all []Unserved) {
+	for _, entry := range entries {
+		name, limit := Call(entry)
+		switch {
+		case len(Tools(name)) == 0:
+			all = append(all, Unserved{name, "lashd has no such tool"})
+		case limit != "" && limit != "*":
+			all = append(all, Unserved{"(" + limit + ")", "the entry is about all calls of " + name + "; the rules and the mode of the session decide about each call"})
+		}
+	}
+	return all
+}

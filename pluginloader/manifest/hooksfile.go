@@ -123,10 +123,15 @@ func (s *source) events(at string, byName map[string][]hookGroup) []CommandHook 
 	return hooks
 }
 
-// unknownEvent reports an event that no known agent has, with the nearest known name.
+// unknownEvent reports an event that no known agent has, with the nearest known name. In settings, a new name is no mistake: it would switch
+// off the rules and the other hooks of the file.
 func (s *source) unknownEvent(here, name string) {
 	if near := strictjson.Nearest(name, eventNames()); near != "" {
 		s.atKey(here, "unknown event %s; did you mean %q?", strictjson.Quote(name), near)
+		return
+	}
+	if s.newer {
+		s.warn(here, "lashd does not know the event %s and does not run its hooks", strictjson.Quote(name))
 		return
 	}
 	s.atKey(here, "unknown event %s; docs/other-agents.md lists the events", strictjson.Quote(name))

@@ -63,6 +63,7 @@ type source struct {
 	file    string
 	data    []byte
 	foreign bool // in the format of another agent, where ${...} has more meanings
+	newer   bool // may have events that only newer agents know
 	found   []located
 	counts  [2]int // number of mistakes and of warnings
 }

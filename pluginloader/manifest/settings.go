@@ -47,7 +47,7 @@ func (l *loading) settings(name string) {
 		return
 	}
 	if len(f.Hooks) > 0 && !f.NoHooks {
-		l.inlineHooks(&source{file: name, data: alone(data, "/hooks"), foreign: true})
+		l.inlineHooks(&source{file: name, data: alone(data, "/hooks"), foreign: true, newer: true})
 	}
 	l.disabled = append(l.disabled, f.NoServers...)
 	l.rules(name, f.Permissions.Deny, protocol.ApproveDeny)
@@ -99,6 +99,9 @@ func (l *loading) rules(file string, entries []string, action protocol.ApprovalM
 		if len(rules) == 0 {
 			l.warn(file, "the permission %s is about no tool of lashd", strictjson.Quote(entry))
 		}
+		if len(rules) > 0 && broader(entry) {
+			l.warn(file, "the permission %s covers all calls of the rule %s", strictjson.Quote(entry), ruleText(rules[0]))
+		}
 		for _, r := range rules {
 			r.Action = action
 			if err := param.CheckRule("", r); err != nil {
@@ -141,6 +144,27 @@ func permission(entry string) (rules []protocol.ApprovalRule) {
 		rules = append(rules, r)
 	}
 	return rules
+}
+
+// broader reports whether a limit of a permission, or its part after a wildcard, is lost in translation.
+func broader(entry string) bool {
+	name, limit := layout.Call(entry)
+	switch name {
+	case "Bash":
+		before, after, _ := strings.Cut(strings.ReplaceAll(limit, ":*", "*"), "*")
+		return strings.TrimSpace(after) != "" || before == "" && limit != "" && limit != "*"
+	case "Read", "Edit", "Write", "WebFetch":
+		return false
+	}
+	return limit != "" && limit != "*"
+}
+
+// ruleText returns what a translated rule covers, for people.
+func ruleText(r protocol.ApprovalRule) string {
+	if r.Command != "" {
+		return "command " + r.Command
+	}
+	return "tool " + r.Tool
 }
 
 // firstWords returns the words of a command pattern before its first wildcard. A rule of lashd covers all commands that begin with them.

@@ -60,6 +60,37 @@ func TestSettingsOfALayout(t *testing.T) {
 			t.Errorf("%+v, %+v", p.CommandHooks, p.MCPServers)
 		}
 	})
+	t.Run("part13/5 a permission whose rule covers more has a warning", func(t *testing.T) {
+		p, err := layoutOf(t, files{".claude/settings.json": `{"permissions":{"deny":["Agent(Explore)","Bash(git * --force)","Bash(* --force)"],` +
+			`"ask":["Bash(git push:*)","Bash(rm *)","Bash(ls)","Bash(*)","Bash","Read(./.env)","Edit(*.go)","Skill(*)"]}}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, w := range p.Warnings {
+			all = append(all, w.Message)
+		}
+		want := `the permission "Agent(Explore)" covers all calls of the rule tool spawn_agent, the permission "Bash(git * --force)" covers all calls of the rule command git, ` +
+			`the permission "Bash(* --force)" covers all calls of the rule tool shell`
+		if got := strings.Join(all, ", "); got != want {
+			t.Errorf("the warnings are %s", got)
+		}
+	})
+	t.Run("part13/5 an event of settings that lashd does not know leaves the rest of the file in force", func(t *testing.T) {
+		p, err := layoutOf(t, files{".claude/settings.json": `{"permissions":{"deny":["Read(.env)"]},"hooks":{"BeforeLunch":[{"hooks":[{"type":"command","command":"one"}]}],"MessageDisplay":[],` +
+			`"Stop":[{"hooks":[{"type":"command","command":"two"}]}]}}`})
+		if err != nil || len(p.Rules) != 1 || len(p.CommandHooks) != 1 || p.CommandHooks[0].Command != "two" {
+			t.Fatalf("%v, %+v", err, p)
+		}
+		var all []string
+		for _, w := range p.Warnings {
+			all = append(all, w.Message)
+		}
+		want := `lashd does not know the event "BeforeLunch" and does not run its hooks, lashd does not run hooks of the event "MessageDisplay"`
+		if got := strings.Join(all, ", "); got != want {
+			t.Errorf("the warnings are %s", got)
+		}
+	})
 	t.Run("part13/5 a mistake in settings is reported with its place, and settings can switch all hooks off", func(t *testing.T) {
 		_, err := layoutOf(t, files{".claude/settings.json": "{\n\"hooks\":{\"Stap\":[]}}"})
 		if err == nil || !strings.Contains(err.Error(), `.claude/settings.json:2:10: unknown event "Stap"`) {

@@ -35,6 +35,7 @@ type Others struct {
 	Apps         json.RawMessage `json:"apps,omitempty" slot:"none"`         // field of other agents; ignored
 	Channels     json.RawMessage `json:"channels,omitempty" slot:"none"`     // field of other agents; ignored
 	Dependencies json.RawMessage `json:"dependencies,omitempty" slot:"none"` // field of other agents; ignored
+	Experimental json.RawMessage `json:"experimental,omitempty" slot:"none"` // field of other agents; ignored
 	LSPServers   json.RawMessage `json:"lspServers,omitempty" slot:"none"`   // field of other agents; ignored
 	Monitors     json.RawMessage `json:"monitors,omitempty" slot:"none"`     // field of other agents; ignored
 	OutputStyles json.RawMessage `json:"outputStyles,omitempty" slot:"none"` // field of other agents; ignored

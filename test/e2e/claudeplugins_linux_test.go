@@ -187,12 +187,15 @@ func TestClaudeHooksAndAgents(t *testing.T) {
 			Input      struct {
 				Command string `json:"command"`
 			} `json:"tool_input"`
+			Response struct {
+				Stdout string `json:"stdout"`
+			} `json:"tool_response"`
 		}
 		raw, err := os.ReadFile(filepath.Join(w.work, "noted.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(raw, &noted); err != nil || noted.Duration == nil || *noted.Duration < 0 || *noted.Duration > 30_000 || noted.Input.Command != "echo quick" {
+		if err := json.Unmarshal(raw, &noted); err != nil || noted.Duration == nil || *noted.Duration < 0 || *noted.Duration > 30_000 || noted.Input.Command != "echo quick" || noted.Response.Stdout != "quick\n" {
 			t.Errorf("the hook got %s", raw)
 		}
 		if info, err := os.Stat(noted.Transcript); err != nil || info.Mode().Perm() != 0o600 {

@@ -30,7 +30,7 @@ var ruleDirs = []ruleDir{
 }
 
 // ruleFiles are files that always apply, beside AGENTS.md.
-var ruleFiles = []string{".cursorrules", ".github/copilot-instructions.md"}
+var ruleFiles = []string{"CLAUDE.local.md", ".cursorrules", ".github/copilot-instructions.md"}
 
 // rule is the text of a rule file, with what its front matter says about its use.
 type rule struct {

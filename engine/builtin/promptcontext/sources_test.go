@@ -188,7 +188,7 @@ func TestImports(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	d := begin(t, new(promptcontext.Factory), map[string]string{
-		"AGENTS.md": "top", ".cursorrules": "old rules", ".github/copilot-instructions.md": "of copilot",
+		"AGENTS.md": "top", "CLAUDE.local.md": "mine", ".cursorrules": "old rules", ".github/copilot-instructions.md": "of copilot",
 		".cursor/rules/a.mdc": "---\nalwaysApply: true\nglobs: *.go\n---\nalways", ".cursor/rules/b.mdc": "---\ndescription: for the build\n---\nbuilding",
 		".cursor/rules/c.mdc": "no front matter", ".cursor/rules/d.mdc": "---\nglobs: src/**\n---\nsources",
 		".github/instructions/e.instructions.md": "---\napplyTo: \"**\"\n---\neverywhere",
@@ -196,7 +196,7 @@ func TestRules(t *testing.T) {
 		".cursor/rules/h.mdc": "---\nalwaysApply: true\n---\n", ".cursor/rules/i.txt": "no rule",
 	})
 	d.Turn(t, d.id, "go")
-	order(t, d.model.Last(t).System, file("AGENTS.md", "top"), file(".cursorrules", "old rules"), file(".github/copilot-instructions.md", "of copilot"),
+	order(t, d.model.Last(t).System, file("AGENTS.md", "top"), file("CLAUDE.local.md", "mine"), file(".cursorrules", "old rules"), file(".github/copilot-instructions.md", "of copilot"),
 		file(".cursor/rules/a.mdc", "always"), file(".github/instructions/e.instructions.md", "everywhere"), file(".claude/rules/f.md", "plain"), `- ".cursor/rules/b.mdc": for the build`)
 	lacks(t, d.model.Last(t).System, "building", "no front matter", "sources", "web only", "h.mdc", "no rule")
 	var got []string
@@ -204,7 +204,7 @@ func TestRules(t *testing.T) {
 		got = append(got, f.Name+" "+string(f.Use)+" "+strings.Join(f.Patterns, ","))
 	}
 	want := []string{
-		"AGENTS.md always ", ".cursorrules always ", ".github/copilot-instructions.md always ", ".cursor/rules/a.mdc always *.go", ".cursor/rules/b.mdc listed ",
+		"AGENTS.md always ", "CLAUDE.local.md always ", ".cursorrules always ", ".github/copilot-instructions.md always ", ".cursor/rules/a.mdc always *.go", ".cursor/rules/b.mdc listed ",
 		".cursor/rules/d.mdc matches src/**", ".github/instructions/e.instructions.md always ", ".claude/rules/f.md always ", ".claude/rules/g.md matches web/**,*.css",
 	}
 	if !slices.Equal(got, want) {
