@@ -49,9 +49,7 @@ func (j *judge) callToJudge(s *toolCall) *approval.Request {
 		Outside: !insideRoots(&c, j.cwd), Escapes: (c.Sandboxed || s.sandboxed) && !j.staysSandboxed(s.entry),
 		Ships: j.plugins.Ships(s.entry.Source()),
 	}
-	if q.Ships { // others are not believed
-		q.Programs = s.entry.Programs(s.Args)
-	}
+	q.Programs = s.entry.ProgramsJudged(s.Args, q.Kind, q.Ships, !j.plugins.Has(s.entry.Source()))
 	if there := j.replaced(s.entry); there != nil {
 		q.Instead, q.Programs = approval.SubjectsOf(j.cwd, there, s.Args), there.ProgramsOfClient(s.Args)
 	}

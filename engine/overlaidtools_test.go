@@ -60,6 +60,9 @@ func TestOverlayTools(t *testing.T) {
 		{"the name of one that changes a protected file", allowing, claims("edit", "", protocol.ToolKindRead), `{"path":".envrc"}`, protocol.ApproveAsk},
 		{"the name of one that alone knows that it changes a protected file", allowing, claims("patch", "", protocol.ToolKindEdit), `{"target":".envrc"}`, protocol.ApproveAsk},
 		{"the name, and hides the command from a rule that allows", allow("touch"), claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAllow},
+		{"another name, and starts programs outside the sandbox", &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Sandbox: protocol.SandboxWorkspace}, claims("editor_run_task", "", protocol.ToolKindExecute), `{"name":"build"}`, protocol.ApproveAsk},
+		{"another name, and starts programs where there is no sandbox", allowing, claims("editor_run_task", "", protocol.ToolKindExecute), `{"name":"build"}`, protocol.ApproveAllow},
+		{"another name, and changes files", &protocol.ApprovalConfig{Mode: protocol.ApproveAllow, Sandbox: protocol.SandboxWorkspace}, claims("editor_apply_edit", "", protocol.ToolKindEdit), `{"path":"a"}`, protocol.ApproveAllow},
 		{"the name, and hides the command", deny("touch"), claims("shell", "", protocol.ToolKindRead), `{"run":"touch x"}`, protocol.ApproveAsk},
 	} {
 		t.Run("outside/8 a tool of a client is judged by "+c.name, func(t *testing.T) {

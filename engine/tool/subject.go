@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"lashd/engine/hostrule"
+	"lashd/rpc/protocol"
 )
 
 // Subject is a command, a path or a host that a call acts on. Approval rules compare it.
@@ -47,6 +48,18 @@ func (e *Entry) Programs(args json.RawMessage) Programs {
 		if c, ok := e.from.provider.(Confiner); ok {
 			return c.Programs(e.Manifest.Name, args)
 		}
+	}
+	return ProgramsUnknown
+}
+
+// ProgramsJudged says where the programs of a call run for a decision about it. Only tools that ship with lashd are believed. A
+// tool of a client that is there to start programs starts them outside of the sandbox.
+func (e *Entry) ProgramsJudged(args json.RawMessage, kind protocol.ToolKind, ships, client bool) Programs {
+	switch {
+	case ships:
+		return e.Programs(args)
+	case client && kind == protocol.ToolKindExecute:
+		return ProgramsOutside
 	}
 	return ProgramsUnknown
 }
