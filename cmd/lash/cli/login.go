@@ -20,10 +20,11 @@ import (
 
 // loginCommand implements lash login.
 type loginCommand struct {
-	Provider string `arg:"" optional:"" help:"Provider, such as anthropic; lashd asks if it is missing."`
-	BaseURL  string `name:"base-url" placeholder:"URL" help:"Write the address of the provider into config.toml first, as azure and bedrock need it."`
-	Untested bool   `help:"Store the key without a test."`
-	Device   bool   `help:"Log in to chatgpt with a code that you enter on any device."`
+	Provider  string `arg:"" optional:"" help:"Provider, such as anthropic; lashd asks if it is missing."`
+	BaseURL   string `name:"base-url" placeholder:"URL" help:"Write the address of the provider into config.toml first, as azure and bedrock need it."`
+	Untested  bool   `help:"Store the key without a test."`
+	Device    bool   `help:"Log in to chatgpt with a code that you enter on any device."`
+	NoBrowser bool   `help:"Do not open the browser for chatgpt."`
 }
 
 // Help is shown by --help.
@@ -34,8 +35,8 @@ running daemon uses it at once.
 
 A key in the environment or in config.toml takes precedence over the stored key.
 
-For chatgpt, lashd shows an address at which you log in with a browser. Then you paste the address that the browser opened, which it cannot
-load. With --device, you enter a code on a web page instead; the security settings of your account must allow that.
+For chatgpt, lash opens an address in your browser, at which you log in. Then you paste the address that the browser opened, which it cannot
+load. lash opens no browser without a desktop, and uses that of the variable BROWSER if it is set. With --device, you enter a code on a web page instead; the security settings of your account must allow that.
 
 Examples:
   lash login

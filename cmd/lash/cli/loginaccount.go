@@ -46,7 +46,9 @@ func (c loginCommand) tokens(ctx context.Context, server *chatgpt.Server, in *bu
 		return device.Wait(ctx)
 	}
 	login := server.Begin()
-	fmt.Fprintf(os.Stderr, "Open this address in a browser and log in:\n\n%s\n\nThe browser then opens a page at %s that it cannot load.\nPaste the address of that page here: ", login.URL, login.Redirect)
+	fmt.Fprintf(os.Stderr, "Open this address in a browser and log in:\n\n%s\n\n", login.URL)
+	defer c.open(login.URL)()
+	fmt.Fprintf(os.Stderr, "The browser then opens a page at %s that it cannot load.\nPaste the address of that page here: ", login.Redirect)
 	address, err := orDone(ctx, func() (string, error) {
 		return bufio.NewReader(io.LimitReader(in, providersetup.MaxPasted)).ReadString('\n')
 	})
@@ -57,4 +59,21 @@ func (c loginCommand) tokens(ctx context.Context, server *chatgpt.Server, in *bu
 		return chatgpt.Tokens{}, errors.Join(errors.New("no address was pasted"), err)
 	}
 	return login.Finish(ctx, address)
+}
+
+// open opens the address of a login in the browser, and says until done is called if the browser does not open after all.
+func (c loginCommand) open(address string) (done func()) {
+	if c.NoBrowser {
+		return func() {}
+	}
+	failed, over := make(chan error, 1), make(chan struct{})
+	openAndSay(address, failed)
+	go func() {
+		select {
+		case err := <-failed:
+			sayNotOpened(err)
+		case <-over:
+		}
+	}()
+	return func() { close(over) }
 }

@@ -45,10 +45,10 @@ func newAccountPlace(t *testing.T, before func()) (*place, *fakemodel.Login) {
 var pageToOpen = regexp.MustCompile(`https?://\S+/oauth/authorize\?\S+`)
 
 // browserLogin runs lash login chatgpt, follows its address as a browser does and pastes what change makes of the address that follows.
-func (p *place) browserLogin(change func(string) string) result {
+func (p *place) browserLogin(change func(string) string, args ...string) result {
 	p.t.Helper()
 	var out bytes.Buffer
-	cmd := p.command("login", "chatgpt")
+	cmd := p.command(append([]string{"login", "chatgpt"}, args...)...)
 	cmd.Stdout = &out
 	in, err := cmd.StdinPipe()
 	if err != nil {

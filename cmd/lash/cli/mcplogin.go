@@ -128,7 +128,7 @@ func (c mcpLoginCommand) address(ctx context.Context, listener net.Listener, log
 			}
 			pasted = nil // stdin has ended; the browser can still report
 		case err := <-failed:
-			fmt.Fprintf(os.Stderr, "\nYour browser did not open (%v). Open the address above yourself.\n", err)
+			sayNotOpened(err)
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
@@ -140,12 +140,7 @@ func (c mcpLoginCommand) open(login protocol.MCPLoginResult, failed chan<- error
 	if c.NoBrowser || login.Parties.Warning != "" {
 		return
 	}
-	switch err := openBrowser(login.URL, failed); {
-	case err == nil:
-		fmt.Fprintln(os.Stderr, "Your browser opens it now.")
-	case !errors.Is(err, errNoDesktop):
-		fmt.Fprintf(os.Stderr, "lash could not open your browser: %v\n", err)
-	}
+	openAndSay(login.URL, failed)
 }
 
 // shutDown lets the browser read its page, for a moment.
