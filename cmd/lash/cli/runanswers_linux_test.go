@@ -3,17 +3,31 @@ package cli
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"lashd/cmd/internal/console"
+	"lashd/rpc/protocol"
 	"lashd/test/wait"
 )
 
 // talk runs a command on the terminal. Each time that it has printed a text, talk types the answer to it.
 func (c *pty) talk(p *place, steps [][2]string, args ...string) int {
+	p.t.Helper()
+	cmd := c.start(p, args...)
+	for _, s := range steps {
+		wait.Until(p.t, "it prints "+s[0], func() bool { return c.shows(s[0]) })
+		c.WriteString(s[1])
+	}
+	return exitCode(p.t, cmd.Wait())
+}
+
+// start starts a command on the terminal.
+func (c *pty) start(p *place, args ...string) *exec.Cmd {
 	p.t.Helper()
 	cmd := p.command(args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.tty, c.tty, c.tty
@@ -21,11 +35,7 @@ func (c *pty) talk(p *place, steps [][2]string, args ...string) int {
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	for _, s := range steps {
-		wait.Until(p.t, "it prints "+s[0], func() bool { return c.shows(s[0]) })
-		c.WriteString(s[1])
-	}
-	return exitCode(p.t, cmd.Wait())
+	return cmd
 }
 
 // TestRunOnceMoreOnATerminal has the sandbox refuse something to a call, and answers the offer to run it again.
@@ -72,10 +82,9 @@ func TestRunOnceMoreOnATerminal(t *testing.T) {
 
 // TestRunOffersOfTasks has the sandbox refuse something to a background command and to a call of a subagent.
 func TestRunOffersOfTasks(t *testing.T) {
-	const offer, command = "Run it once outside the sandbox?", "echo made-it > .vscode/made || { touch ended; exit 1; }"
+	const offer, command = "Run it once outside the sandbox?", "echo made-it > .vscode/made || exit 1"
 	for name, call := range map[string]string{
-		// lash run offers what has ended before its turn.
-		"a background command": `{"name": "start_command", "args": {"command": "` + command + `"}}, {"name": "shell", "args": {"command": "until test -e ended; do sleep 0.1; done; sleep 1"}}`,
+		"a background command": `{"name": "start_command", "args": {"command": "` + command + `"}}, {"name": "shell", "args": {"command": "until test -e proceed; do sleep 0.1; done"}}`,
 		"a call of a subagent": `{"name": "spawn_agent", "args": {"task": "gamma job", "name": "gamma", "capability": "peer", "wait": true}}`,
 	} {
 		t.Run("part13/8 lash run offers to run a refused call again: "+name, func(t *testing.T) {
@@ -84,7 +93,18 @@ func TestRunOffersOfTasks(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := newPTY(t)
-			if code := c.talk(p, [][2]string{{offer + " " + command, "y\n"}}, "run", "go"); code != 0 {
+			cmd := c.start(p, "run", "go")
+			if strings.Contains(call, "start_command") { // lash run offers what has ended before its turn
+				wait.Until(t, "the command ends", func() bool {
+					return slices.ContainsFunc(asked[protocol.TaskListResult](p, "task/list", "{}").Data, func(t protocol.Task) bool { return t.Outcome != nil })
+				})
+				if err := os.WriteFile(filepath.Join(p.work, "proceed"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wait.Until(t, "the offer", func() bool { return c.shows(offer + " " + command) })
+			c.WriteString("y\n")
+			if code := exitCode(t, cmd.Wait()); code != 0 {
 				t.Errorf("exit code %d", code)
 			}
 			if !made(t, filepath.Join(p.work, ".vscode", "made")) || strings.Count(c.text(), offer) != 1 {
