@@ -1,6 +1,6 @@
 import { relative } from "node:path";
 import * as vscode from "vscode";
-import { resolveInside, sessionPath } from "./model/folders";
+import { isDocumentInside, resolveInside, sessionPath } from "./model/folders";
 import { openFolders } from "./openFolders";
 import type { ClientTool } from "./protocol";
 import { confirmEdit } from "./views/proposal";
@@ -43,7 +43,7 @@ export const handlers: Record<string, Handler> = {
   editor_open_files: {
     run: openFiles,
     tool: {
-      description: "Lists the files that the user has open in the editor, and the selection in the active file.",
+      description: "Lists the files that the user has open in the editor, and the selection in the active file if that is in an open folder.",
       input: object({}),
       kind: "read",
       replay: "safe",
@@ -52,7 +52,7 @@ export const handlers: Record<string, Handler> = {
   editor_diagnostics: {
     run: diagnostics,
     tool: {
-      description: "Lists the errors and warnings that the editor shows, for one file or for all files.",
+      description: "Lists the errors and warnings that the editor shows, for one file or for all files of the open folders.",
       input: object({ path }),
       kind: "read",
       replay: "safe",
@@ -114,13 +114,17 @@ function openFiles(_: object, { cwd, editor = vscode.window.visibleTextEditors[0
   }
   const { start, end, isEmpty } = editor.selection;
   const path = pathOf(editor.document.uri, cwd);
+  if (!isDocumentInside(openFolders(), editor.document.uri)) {
+    return `${files.join("\n")}\n\nActive file: ${path}, which is outside the folders that are open in the editor, so its selection is not shown`;
+  }
   const selected = isEmpty ? `at line ${start.line + 1}` : `selected lines ${start.line + 1} to ${end.line + 1}:\n${editor.document.getText(editor.selection)}`;
   return `${files.join("\n")}\n\nActive file: ${path}, ${selected}`;
 }
 
 function diagnostics({ path }: { path?: string }, { cwd }: CallContext): string {
   const file = path === undefined ? undefined : fileOf(path, cwd);
-  const all: [vscode.Uri, vscode.Diagnostic[]][] = file ? [[file, vscode.languages.getDiagnostics(file)]] : vscode.languages.getDiagnostics();
+  const inside = () => vscode.languages.getDiagnostics().filter(([uri, found]) => found.length > 0 && isDocumentInside(openFolders(), uri));
+  const all: [vscode.Uri, vscode.Diagnostic[]][] = file ? [[file, vscode.languages.getDiagnostics(file)]] : inside();
   const lines = all.flatMap(([uri, found]) =>
     found.map((d) => `${pathOf(uri, cwd)}:${d.range.start.line + 1}:${d.range.start.character + 1} ${vscode.DiagnosticSeverity[d.severity].toLowerCase()}: ${d.message}`),
   );

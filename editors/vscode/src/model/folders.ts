@@ -29,6 +29,11 @@ export function resolveInside(folders: readonly Folder[], cwd: string, path: str
   return folders.some(({ real }) => isBelow(real, at)) ? best : undefined;
 }
 
+/** isDocumentInside reports whether a document of the editor is a file in one of the folders. An agent gets texts of no other document without being asked. */
+export function isDocumentInside(folders: readonly Folder[], { scheme, fsPath }: { scheme: string; fsPath: string }): boolean {
+  return scheme === "file" && resolveInside(folders, "", fsPath) !== undefined;
+}
+
 /** leadsOut returns where a file of the open folders really is, if a symbolic link leads out of them; undefined for all other files. */
 export function leadsOut(folders: readonly Folder[], file: string): string | undefined {
   const at = realPathOf(file);

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { editorPath, FolderLinks, leadsOut, resolveInside, sessionPath } from "../../src/model/folders";
+import { editorPath, FolderLinks, isDocumentInside, leadsOut, resolveInside, sessionPath } from "../../src/model/folders";
 import { isInFolders } from "../../src/model/sessions";
 import { session } from "./turn";
 
@@ -33,6 +33,12 @@ describe("issue/6-1 folders of editor tools", () => {
     assert.equal(at(join(open, "out", "secret")), join(top, "secret"));
     assert.equal(at(join(link, "out", "secret")), join(top, "secret"));
     assert.deepEqual([join(cwd, "a.ts"), join(link, "sub", "a.ts"), join(top, "secret")].map(at), [undefined, undefined, undefined]);
+  });
+  it("part13 tell their documents from others, such as those without a file", () => {
+    const folders = new FolderLinks().resolve([link]);
+    const at = (fsPath: string, scheme = "file") => isDocumentInside(folders, { scheme, fsPath });
+    assert.deepEqual([at(join(link, "sub", "a.ts")), at(join(cwd, "a.ts"))], [true, true]);
+    assert.deepEqual([at(join(top, "secret")), at(join(link, "out", "secret")), at(join(cwd, "a.ts"), "untitled"), at("/settings.json", "vscode-userdata")], [false, false, false, false]);
   });
   it("contain nothing if no folder is open", () => assert.equal(inside([], "a.ts"), undefined));
 
