@@ -53,7 +53,16 @@ var toolMappings = []toolMapping{
 	{own: "grep", agent: gemini, tool: "search_file_content", fields: []field{{"path", "dir_path", true}}},
 	{own: "grep", agent: gemini, tool: "grep_search", fields: []field{{"path", "dir_path", true}}},
 	{own: "update_plan", agent: claude, tool: "TodoWrite", special: planAsTodos, about: "`todos` with `content`, `status` (`in_progress`) and `activeForm`"},
+	{own: "spawn_agent", agent: claude, tool: "Agent", fields: taskFields, unknown: unknownTask},
+	{own: "spawn_agent", agent: claude, tool: "Task", fields: taskFields, unknown: unknownTask},
+	{own: "skill", agent: claude, tool: "Skill", fields: []field{{own: "name", theirs: "skill"}}, unknown: []string{"args"}},
 }
+
+// taskFields and unknownTask are the arguments of the tool that starts a subagent, whose name Claude Code has changed.
+var (
+	taskFields  = []field{{own: "task", theirs: "prompt"}, {own: "type", theirs: "subagent_type"}}
+	unknownTask = []string{"description", "run_in_background", "model", "isolation"}
+)
 
 // editFields returns the arguments of the edit tool, whose names two agents share.
 func editFields() []field {

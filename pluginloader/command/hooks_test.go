@@ -17,11 +17,14 @@ import (
 	"lashd/engine/builtin/monitor"
 	"lashd/engine/builtin/plan"
 	"lashd/engine/builtin/shell"
+	"lashd/engine/builtin/subagents"
 	"lashd/engine/builtin/workspace"
 	"lashd/engine/driver/standard"
 	"lashd/engine/plugin"
 	"lashd/pluginloader/child"
+	"lashd/pluginloader/layout"
 	"lashd/pluginloader/manifest"
+	"lashd/pluginloader/skills"
 	"lashd/rpc/protocol"
 )
 
@@ -90,6 +93,10 @@ func TestWords(t *testing.T) {
 		{"grep_search", "grep", `{"pattern":"x"}`, []string{`grep_search {"pattern":"x"}`}, `{"pattern":"y"}`, `{"pattern":"y"}`},
 		{"TodoWrite", "update_plan", `{"steps":[{"text":"a","status":"inProgress"}]}`, []string{`TodoWrite {"todos":[{"content":"a","status":"in_progress","activeForm":"a"}]}`},
 			`{"todos":[{"content":"b","status":"completed"}]}`, `{"steps":[{"text":"b","status":"completed"}]}`},
+		{"Task", "spawn_agent", `{"task":"look","type":"reviewer"}`, []string{`Task {"prompt":"look","subagent_type":"reviewer"}`},
+			`{"prompt":"look","subagent_type":"explorer","description":"d","model":"opus"}`, `{"task":"look","type":"explorer"}`},
+		{"", "spawn_agent", `{"task":"look"}`, []string{`Agent {"prompt":"look"}`}, `{"prompt":"x"}`, `{"task":"x"}`},
+		{"Skill", "skill", `{"name":"pdf"}`, []string{`Skill {"skill":"pdf"}`}, `{"skill":"doc","args":"a"}`, `{"name":"doc"}`},
 		{"mcp__srv__.*", "mcp__srv__do", `{"x":1}`, []string{`mcp__srv__do {"x":1}`}, `{"x":2}`, `{"x":2}`},
 		{"Bash", "read", `{"path":"a"}`, nil, "", ""},
 		{"Bash", "shell", `"no object"`, nil, "", ""},
@@ -125,7 +132,8 @@ func TestWords(t *testing.T) {
 // schemas are those of lashd's own tools.
 func schemas(t *testing.T) map[string]string {
 	t.Helper()
-	h, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{&workspace.Factory{}, shell.New(shell.Config{}), monitor.Factory{}, plan.Factory{}})
+	h, err := plugin.NewHost([]plugin.Factory{standard.Factory{}}, []plugin.Factory{&workspace.Factory{}, shell.New(shell.Config{}), monitor.Factory{}, plan.Factory{},
+		subagents.Factory{}, skills.New([]skills.Source{{Plugin: "p", Skills: []*layout.Prompt{{Kind: layout.Skill, Name: "s"}}, Agents: []*layout.Agent{{Name: "a"}}}})})
 	if err != nil {
 		t.Fatal(err)
 	}

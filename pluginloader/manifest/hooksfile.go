@@ -7,8 +7,10 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"lashd/internal/strictjson"
+	"lashd/pluginloader/layout"
 )
 
 // CommandHook is a command that reads an event as JSON on stdin and answers with JSON on stdout, in
@@ -147,6 +149,9 @@ func (s *source) group(here string, e Event, g hookGroup) []CommandHook {
 		g.Matcher = ""
 	default:
 		s.matcher(here+"/matcher", g.Matcher)
+		if names := strings.FieldsFunc(g.Matcher, func(r rune) bool { return strings.ContainsRune("|, ", r) }); e.Matcher == "tool" && !slices.ContainsFunc(names, has) {
+			s.warn(here+"/matcher", "lashd has no tool for %s, so it does not call these hooks", strictjson.Quote(g.Matcher))
+		}
 	}
 	var hooks []CommandHook
 	for i, h := range g.Hooks {
@@ -157,6 +162,9 @@ func (s *source) group(here string, e Event, g hookGroup) []CommandHook {
 	}
 	return hooks
 }
+
+// has reports whether lashd may have a tool of this name.
+func has(name string) bool { return len(layout.Tools(name)) > 0 }
 
 // matcher checks a matcher: a regular expression, or names separated by |.
 func (s *source) matcher(pointer, text string) {

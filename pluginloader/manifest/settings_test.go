@@ -76,6 +76,18 @@ func TestSettingsOfALayout(t *testing.T) {
 			t.Errorf("the warnings are %s", got)
 		}
 	})
+	t.Run("part13/5 a matcher without any tool of lashd has a warning", func(t *testing.T) {
+		group := `{"matcher":"NAME","hooks":[{"type":"command","command":"one"}]}`
+		var groups []string
+		for _, name := range []string{"WebFetch|WebSearch", "NotebookEdit|Edit", "Task", "mcp__x__y", "^Web"} {
+			groups = append(groups, strings.Replace(group, "NAME", name, 1))
+		}
+		p, err := layoutOf(t, files{".claude/settings.json": `{"hooks":{"PreToolUse":[` + strings.Join(groups, ",") + `]}}`})
+		if err != nil || len(p.CommandHooks) != 5 || len(p.Warnings) != 1 ||
+			p.Warnings[0].Message != `lashd has no tool for "WebFetch|WebSearch", so it does not call these hooks` {
+			t.Errorf("%v, %+v", err, p.Warnings)
+		}
+	})
 	t.Run("part13/5 an event of settings that lashd does not know leaves the rest of the file in force", func(t *testing.T) {
 		p, err := layoutOf(t, files{".claude/settings.json": `{"permissions":{"deny":["Read(.env)"]},"hooks":{"BeforeLunch":[{"hooks":[{"type":"command","command":"one"}]}],"MessageDisplay":[],` +
 			`"Stop":[{"hooks":[{"type":"command","command":"two"}]}]}}`})
