@@ -157,13 +157,14 @@ func (w *pluginWatch) plugin(p *protocol.PluginInfo) string {
 	return "plugin " + p.Name + " works again"
 }
 
-// inWorkspace reports whether dir is a plugin directory of the workspace cwd. It
-// follows links in cwd, since the daemon reports resolved paths.
+// inWorkspace reports whether dir is a plugin directory of the workspace cwd, or
+// cwd itself, which is the directory of a layout. It follows links in cwd, since
+// the daemon reports resolved paths.
 func inWorkspace(dir, cwd string) bool {
 	if real, err := pathresolve.Existing(cwd); err == nil {
 		cwd = real
 	}
-	return filepath.Dir(dir) == filepath.Join(cwd, ".agents", "plugins")
+	return dir == cwd || filepath.Dir(dir) == filepath.Join(cwd, ".agents", "plugins")
 }
 
 // failing describes why a plugin does not work, or returns "".

@@ -19,6 +19,8 @@ func TestPluginWatch(t *testing.T) {
 	other.Scope, other.Dir = protocol.ScopeWorkspace, "/elsewhere/.agents/plugins/guard"
 	own := other
 	own.Name, own.Dir = "own", "/ws/.agents/plugins/own"
+	layout := own
+	layout.Name, layout.Dir = "project", "/ws"
 	crashed := guard(protocol.PluginLoaded)
 	crashed.Process = &protocol.PluginProcess{State: "quarantined", Error: "the process ended: exit status 3"}
 	resumed, running := guard(protocol.PluginLoaded), guard(protocol.PluginLoaded)
@@ -44,6 +46,7 @@ func TestPluginWatch(t *testing.T) {
 		"works all the time":              {news: []protocol.PluginInfo{guard(protocol.PluginLoaded), guard(protocol.PluginLoaded)}},
 		"another workspace":               {news: []protocol.PluginInfo{other}},
 		"this workspace":                  {news: []protocol.PluginInfo{own}, want: []string{`plugin own does not work: plugin.json:3:5: unknown field "hoks"`}},
+		"the layout of this workspace":    {news: []protocol.PluginInfo{layout}, want: []string{`plugin project does not work: plugin.json:3:5: unknown field "hoks"`}},
 		"crashes too often":               {news: []protocol.PluginInfo{crashed, guard(protocol.PluginLoaded)}, want: []string{"plugin guard stopped working: its process crashed too often: the process ended: exit status 3; edit it, or run lash plugin reload", "plugin guard works again"}},
 		"is retried and works":            {news: []protocol.PluginInfo{crashed, resumed, resumed, running}, want: []string{"plugin guard stopped working: its process crashed too often: the process ended: exit status 3; edit it, or run lash plugin reload", "plugin guard is enabled again; its process starts at its next use", "plugin guard works again"}},
 		"a server is retried":             {news: []protocol.PluginInfo{served("quarantined"), served("resumed"), served("resumed"), served("ready")}, want: []string{gone, files + "is starting again", files + "works again"}},
