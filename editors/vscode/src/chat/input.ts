@@ -52,6 +52,7 @@ async function suggest({ id, mark, word }: InputRequest & { type: "suggest" }, {
     suggestions = [...suggestions, ...(await asked)];
     post({ type: "suggestions", id, suggestions });
   }
+  post({ type: "suggestions", id, suggestions, last: true });
 }
 
 /** argumentsFor asks an MCP server for values of the argument of its prompt that the user types at the end of a line. */

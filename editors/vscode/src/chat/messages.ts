@@ -100,8 +100,8 @@ export type ToWebview =
   | { type: "theme" }
   /** other sessions of the folder, newest first */
   | { type: "recent"; sessions: Recent[] }
-  /** what can replace the word that the user types after @ or / */
-  | { type: "suggestions"; id: number; suggestions: Suggestion[] }
+  /** what can replace the word that the user types after @ or /; more of them follow unless this is the last answer */
+  | { type: "suggestions"; id: number; suggestions: Suggestion[]; last?: boolean }
   /** the resources of MCP servers that the draft names */
   | { type: "resources"; mentioned: ResourceMention[] }
   /** inputs that the user sent before, newest first */

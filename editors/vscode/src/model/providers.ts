@@ -58,5 +58,6 @@ export function addressProblem(text: string, form: string): string {
   if (/[A-Z]{4,}/.test(text)) {
     return "Replace the words in capital letters by the names of your own account.";
   }
-  return /^https?:\/\/[^\s/]+/.test(text.trim()) ? "" : `Enter an address of the form ${form}`;
+  const typed = text.trim();
+  return /^https?:\/\/[^\s/]+/.test(typed) ? "" : typed.includes("://") ? `Enter an address of the form ${form}` : `Begin the address with https:// or http://, as in ${form}`;
 }

@@ -54,7 +54,7 @@ function entriesOf(all: Provider[], ready: ReadonlySet<string>): Entry[] {
     { label: group.title, kind: vscode.QuickPickItemKind.Separator },
     ...group.providers.map((provider) => entryOf(provider, ready)),
   ]);
-  const other = { label: "$(add) Another server\u2026", description: "a server with the API of OpenAI, such as a gateway of your company", other: true };
+  const other = { label: "$(add) Another server\u2026", description: "OpenAI-compatible, such as a gateway of your company or a local server", other: true };
   return [...entries, { label: "", kind: vscode.QuickPickItemKind.Separator }, other];
 }
 

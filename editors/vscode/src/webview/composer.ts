@@ -56,7 +56,7 @@ export class Composer {
     const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also paste or drop them, or type @." });
     const settings = h("span", { class: "settings" }, this.model.element, this.effort.element, this.mode.element, this.sandbox.element, this.driver, meter);
     const bar = h("div", { class: "bar" }, attach, settings, this.stop, this.steer, this.send);
-    place.append(this.suggestions.element, h("div", { class: "box" }, this.chips, this.problem, this.noCommand.element, this.field, bar));
+    place.append(this.suggestions.element, this.suggestions.none, h("div", { class: "box" }, this.chips, this.problem, this.noCommand.element, this.field, bar));
   }
 
   show(running: boolean, connected: boolean, options: Options): void {
@@ -142,8 +142,8 @@ export class Composer {
   }
 
   /** suggest shows what can replace the word that the user types. */
-  suggest(id: number, suggestions: Suggestion[]): void {
-    this.suggestions.show(id, suggestions);
+  suggest(id: number, suggestions: Suggestion[], last?: boolean): void {
+    this.suggestions.show(id, suggestions, last);
   }
 
   /** showHistory receives the inputs that the user sent before. */

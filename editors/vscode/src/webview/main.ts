@@ -99,7 +99,7 @@ function receive(message: ToWebview) {
       welcome.showRecent(message.sessions);
       return;
     case "suggestions":
-      composer.suggest(message.id, message.suggestions);
+      composer.suggest(message.id, message.suggestions, message.last);
       return;
     case "resources":
       composer.showResources(message.mentioned);

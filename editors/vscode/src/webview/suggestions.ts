@@ -27,6 +27,8 @@ export function wordAt(text: string, caret: number): Word | undefined {
 /** Suggestions is the list above the input that completes a word. The field keeps the focus. */
 export class Suggestions {
   readonly element = h("ul", { class: "suggestions", role: "listbox", label: "Suggestions" });
+  /** what the user sees when nothing matches the word */
+  readonly none = h("div", { class: "suggestions none", role: "status" }, "No file, symbol or resource matches.");
   private entries: Suggestion[] = [];
   private at = 0;
   private moved = false; // the user has chosen an entry with the arrow keys
@@ -36,7 +38,7 @@ export class Suggestions {
   /** choose applies a suggestion in place of a word. */
   constructor(private readonly field: HTMLTextAreaElement, private readonly post: (message: FromWebview) => void, private readonly choose: (suggestion: Suggestion, word: Word) => void) {
     this.element.id = "suggestions";
-    this.element.hidden = true;
+    this.element.hidden = this.none.hidden = true;
     for (const [name, value] of [["aria-autocomplete", "list"], ["aria-controls", "suggestions"], ["aria-haspopup", "listbox"]] as const) {
       field.setAttribute(name, value);
     }
@@ -55,12 +57,13 @@ export class Suggestions {
     }
   }
 
-  /** show shows an answer to the newest request. A later answer to it has more entries; the chosen one stays. */
-  show(id: number, entries: Suggestion[]): void {
+  /** show shows an answer to the newest request. A later answer to it has more entries; the chosen one stays. If the last one has none, the list says so. */
+  show(id: number, entries: Suggestion[], last = false): void {
     if (id === this.id && this.word) {
       this.entries = entries;
       this.at = this.moved ? this.at : 0;
       this.draw();
+      this.none.hidden = !last || entries.length > 0;
     }
   }
 
@@ -109,6 +112,7 @@ export class Suggestions {
 
   private draw() {
     const open = this.entries.length > 0;
+    this.none.hidden = true;
     this.element.hidden = !open;
     this.element.replaceChildren(...this.entries.map((entry, at) => this.option(entry, at)));
     if (open) {

@@ -21,7 +21,7 @@ const demoExamples = [
 const shortcuts = [
   ["Enter", "send; while a turn runs, add to the queue"],
   ["Ctrl+Enter", "steer the running turn"],
-  ["Escape", "stop the turn, in the input"],
+  ["Escape", "stop the turn (from the input)"],
   ["@", "attach files, symbols, problems, terminal output or resources of MCP servers"],
   ["/", "commands and skills"],
   ["\u2191", "earlier inputs, in an empty field"],

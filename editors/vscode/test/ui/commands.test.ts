@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import type { Suggestion } from "../../src/chat/messages";
 import { chatPage } from "./chatPage";
 
 describe("part/13 commands in the input of a chat", function () {
@@ -33,6 +34,23 @@ describe("part/13 commands in the input of a chat", function () {
     assert.ok(name && about && hint);
     assert.ok(about.x - name.x < 160, `the description begins ${about.x - name.x} pixels behind the name`);
     assert.ok(hint.x > about.x + about.width);
+  });
+
+  it("part/13 says that nothing matches a mention, until the word changes", async () => {
+    const answer = async (suggestions: Suggestion[], last?: boolean) => tell({ type: "suggestions", id: ((await asked("suggest")).at(-1) as { id: number }).id, suggestions, ...(last && { last }) });
+    const none = chat.page.getByText("No file, symbol or resource matches.");
+    await field().pressSequentially("see @tot");
+    await answer([]);
+    assert.equal(await none.isVisible(), false, "while more answers can follow");
+    await answer([], true);
+    await none.waitFor();
+    await field().press("a");
+    await answer([{ label: "total.ts", detail: "src/total.ts", icon: "file", insert: "@src/total.ts" }], true);
+    await chat.page.getByRole("option", { name: "total.ts" }).waitFor();
+    assert.equal(await none.isVisible(), false);
+    await answer([], true);
+    await field().press("Space");
+    await none.waitFor({ state: "hidden" });
   });
 
   it("part/13 opens what fills the context window for a command", async () => {

@@ -166,6 +166,8 @@ describe("part13/vscode the set-up of providers", function () {
 
   it("adds another server with its address and key, and uses one of the models that it lists", async () => {
     await code.run("lashd: Set Up a Provider...");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "Another server" }).waitFor();
+    await code.page.keyboard.type("compatible"); // as other extensions name it
     await code.choose("Another server");
     await step("another server, name");
     await enter("vllm");

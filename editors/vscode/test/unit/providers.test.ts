@@ -40,6 +40,7 @@ describe("issue/18 the list of providers", () => {
   it("accepts what can be a key or an address", () => {
     assert.deepEqual(["sk-1", " sk-1\n", "sk 1", "a\nb"].map((text) => keyProblem(text) === ""), [true, true, false, false]);
     const form = "https://RESOURCE.openai.azure.com/openai/v1";
+    assert.match(addressProblem("127.0.0.1:8080", "https://HOST/v1"), /^Begin the address with https:\/\/ or http:\/\//);
     assert.deepEqual(["https://mine.openai.azure.com/openai/v1", form, "mine", "https://"].map((text) => addressProblem(text, form) === ""), [true, false, false, false]);
   });
 });
