@@ -43,13 +43,13 @@ func TestPermissionRequestShowsTheCall(t *testing.T) {
 		detail            *protocol.ApprovalDetail
 		content           []string
 	}{
-		{"a command outside the sandbox with hosts", "shell", "shell npm i (outside the sandbox) (network: registry.npmjs.org)", &protocol.ApprovalDetail{
+		{"a command outside the sandbox with hosts", "shell", "Run npm i (outside the sandbox) (network: registry.npmjs.org)", &protocol.ApprovalDetail{
 			Command: &protocol.CommandDetail{Command: "npm i", Dir: "/work/web", Outside: true}, Hosts: []string{"registry.npmjs.org"}, Why: protocol.ApprovalReason{By: protocol.DecidedByOutside, Text: "No rule allows the call."},
 		}, []string{"```\nnpm i\n```\n\nDirectory: web\n\nRuns outside the sandbox.\n\nNetwork: registry.npmjs.org\n\nNo rule allows the call."}},
-		{"a long command, whose title still says where it runs", "shell", "shell " + strings.Repeat("x", 114) + "... (without a sandbox)", &protocol.ApprovalDetail{
+		{"a long command, whose title still says where it runs", "shell", "Run " + strings.Repeat("x", 116) + "... (without a sandbox)", &protocol.ApprovalDetail{
 			Command: &protocol.CommandDetail{Command: strings.Repeat("x", 200) + "\n````", Dir: "/srv", Outside: true},
 		}, []string{"`````\n" + strings.Repeat("x", 200) + "\n````\n`````\n\nDirectory: /srv\n\nRuns without a sandbox."}},
-		{"files", "patch", "patch", &protocol.ApprovalDetail{Why: why, Files: []protocol.FilePreview{
+		{"files", "patch", "Edit", &protocol.ApprovalDetail{Why: why, Files: []protocol.FilePreview{
 			{Path: "a.go", Kind: protocol.PreviewChange, Hunks: []protocol.Hunk{{Text: " a\n-b\n+c\n"}, {Text: "-x\n\\ No newline at end of file\n+y\n"}}},
 			{Path: "/etc/new", Kind: protocol.PreviewCreate, Hunks: []protocol.Hunk{{Text: "+one\n"}}, Cut: true, Added: 500},
 			{Path: "b.png", Kind: protocol.PreviewDelete, Binary: true},

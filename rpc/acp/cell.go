@@ -51,9 +51,12 @@ func callList(calls []protocol.CellCall, others int) string {
 	return strings.Join(lines, "\n")
 }
 
-// callText describes a call of a cell: the tool, its arguments, its duration and its result.
+// callText describes a call of a cell: what it does, its duration and its result.
 func callText(c *protocol.CellCall) string {
 	parts := []string{strings.TrimSpace(c.Tool + " " + termtext.OneLine(termtext.Args(c.Args), maxTitle))}
+	if t := protocol.TitleOf(c.Tool, c.Args); t != nil {
+		parts[0] = shortTitle(t.Line(c.Status))
+	}
 	switch c.Status {
 	case protocol.ItemInProgress:
 		return parts[0] + ": running"

@@ -102,7 +102,7 @@ func (o *retries) offer(ctx context.Context, turn protocol.TurnID, id sdk.ToolCa
 	o.offered[key] = true
 	tool = cmp.Or(refusal.Tool, tool)
 	u := o.view.newCall(id+"/again", tool, all[0].args, true)
-	u.Title, u.Content = "Run again? "+u.Title, textContent(refusal.What)
+	u.Title, u.Content = "Run again? "+argumentsOf(all[0].args).title(""), textContent(refusal.What)
 	o.send(ctx, u)
 	asking, withdraw := context.WithCancel(ctx)
 	o.mu.Lock()

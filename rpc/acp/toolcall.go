@@ -46,14 +46,14 @@ func (v *view) call(item *protocol.Item) []update {
 		id = sdk.ToolCallId(item.ID)
 	}
 	u := v.newCall(id, item.Tool, item.Args, item.Output == nil)
-	u.Status = statusOf(item.Status)
+	u.Title, u.Status = callTitle(item.Tool, item.Args, item.Status), statusOf(item.Status)
 	if item.Kind == protocol.ItemCodeCell {
 		u.Title, u.Kind, u.Content = "code", sdk.ToolKindExecute, cellContent(item.Text, item.Cell)
 	}
 	known := v.calls[id]
 	asked := item.Status == protocol.ItemInProgress && v.pendingApprovals[id]
 	if asked {
-		u.Status = sdk.ToolCallStatusPending
+		u.Title, u.Status = callTitle(item.Tool, item.Args, ""), sdk.ToolCallStatusPending
 	}
 	if out := item.Output; out != nil {
 		u.RawOutput = out
@@ -72,13 +72,13 @@ func (v *view) call(item *protocol.Item) []update {
 	return []update{changed(u)}
 }
 
-// newCall describes a call without its result: title, kind, arguments and the
+// newCall describes a call without its result, which waits: title, kind, arguments and the
 // change it proposes. fresh means that the call has not run, so that the file on
 // disk still has its old contents.
 func (v *view) newCall(id sdk.ToolCallId, name string, args json.RawMessage, fresh bool) *sdk.SessionUpdateToolCall {
 	a := argumentsOf(args)
 	u := &sdk.SessionUpdateToolCall{
-		ToolCallId: id, Title: a.title(name), Kind: sdk.ToolKind(v.kinds.of(name)),
+		ToolCallId: id, Title: callTitle(name, args, ""), Kind: sdk.ToolKind(v.kinds.of(name)),
 		Status: sdk.ToolCallStatusPending, Content: v.proposedChange(a, fresh), SessionUpdate: "tool_call",
 	}
 	if len(args) > 0 {
@@ -214,14 +214,27 @@ func textOf(raw json.RawMessage) *string {
 // maxTitle is the maximum length of a call's title in bytes, before the ellipsis.
 const maxTitle = 120
 
+// callTitle says on one line what a call does: "Ran npm test". Calls of tools that lashd does not know have the tool's name and the main
+// argument. An empty status is that of a call that waits.
+func callTitle(tool string, args json.RawMessage, status protocol.ItemStatus) string {
+	if t := protocol.TitleOf(tool, args); t != nil {
+		return shortTitle(t.Line(status))
+	}
+	return argumentsOf(args).title(tool)
+}
+
 // title is the tool's name and its main argument, on one line.
 func (a arguments) title(tool string) string {
-	subject := cmp.Or(a.Command, a.Pattern, a.Path, a.URL)
-	title := strings.Join(strings.Fields(tool+" "+subject), " ")
+	return cmp.Or(shortTitle(tool+" "+cmp.Or(a.Command, a.Pattern, a.Path, a.URL)), "tool")
+}
+
+// shortTitle puts a title on one line and cuts it.
+func shortTitle(title string) string {
+	title = strings.Join(strings.Fields(title), " ")
 	if len(title) > maxTitle {
 		title = strings.ToValidUTF8(title[:maxTitle], "") + "..."
 	}
-	return cmp.Or(title, "tool")
+	return title
 }
 
 // line is the first line that a read starts from; nil if it is not given.

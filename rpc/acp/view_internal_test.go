@@ -182,12 +182,12 @@ func TestCodeCells(t *testing.T) {
 			v.event(&protocol.Event{Type: protocol.EventCellCall, ItemID: "nod_a:0", CellCall: call(i, protocol.ItemDone)})
 		}
 		live := shown(v.event(&protocol.Event{Type: protocol.EventCellCall, ItemID: "nod_a:0", CellCall: call(10, protocol.ItemInProgress)}))
-		if len(live) != 2 || live[0] != "x" || !strings.HasPrefix(live[1], "- read f3: text (3 ms)\n- read f4") || !strings.HasSuffix(live[1], "\n- read f10: running\n- and 2 other calls") {
+		if len(live) != 2 || live[0] != "x" || !strings.HasPrefix(live[1], "- Read f3: text (3 ms)\n- Read f4") || !strings.HasSuffix(live[1], "\n- Reading f10: running\n- and 2 other calls") {
 			t.Errorf("while it runs it shows %q", live)
 		}
 		item.Status, item.Cell = protocol.ItemDone, &protocol.CodeResult{Printed: "1\n", MoreCalls: 120}
 		item.Cell.Calls = []protocol.CellCall{*call(1, protocol.ItemFailed), *call(2, protocol.ItemUnknown)}
-		want := []string{"x", "- read f1: failed: text (3 ms)\n- read f2: outcome unknown (3 ms)\n- and 120 other calls", "1"}
+		want := []string{"x", "- Read f1: failed: text (3 ms)\n- Read f2: outcome unknown (3 ms)\n- and 120 other calls", "1"}
 		if got := shown(v.completed(&item)); !slices.Equal(got, want) {
 			t.Errorf("at the end it shows %q", got)
 		}

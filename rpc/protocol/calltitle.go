@@ -45,7 +45,7 @@ func TitleOf(tool string, args json.RawMessage) *CallTitle {
 	var a titleArgs
 	_ = json.Unmarshal(args, &a) // an argument of another type is left out
 	t := &CallTitle{Kind: form.kind, Verb: form.verb, Running: form.running, Done: form.done}
-	if form.about != nil {
+	if form.about != nil && len(args) > 0 {
 		t.Subject, t.Detail = form.about(&a)
 	}
 	t.Subject, t.Detail = brief(t.Subject), brief(t.Detail)
@@ -112,7 +112,9 @@ func (a *titleArgs) directory() (subject, detail string) { return cmp.Or(a.Path,
 func (a *titleArgs) lines() (subject, detail string) {
 	first := max(a.Offset, 1)
 	switch {
-	case a.Limit > 0:
+	case a.Limit == 1:
+		return a.Path, fmt.Sprintf("line %d", first)
+	case a.Limit > 1:
 		return a.Path, fmt.Sprintf("lines %d-%d", first, first+a.Limit-1)
 	case first > 1:
 		return a.Path, fmt.Sprintf("from line %d", first)

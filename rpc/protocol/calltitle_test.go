@@ -17,6 +17,7 @@ func TestCallTitle(t *testing.T) {
 	}{
 		{"read", `{"path":"main.go"}`, protocol.ItemDone, "Read main.go"},
 		{"read", `{"path":"main.go","offset":10,"limit":31}`, protocol.ItemInProgress, "Reading main.go lines 10-40"},
+		{"read", `{"path":"main.go","offset":2,"limit":1}`, protocol.ItemDone, "Read main.go line 2"},
 		{"read", `{"path":"main.go","offset":7}`, protocol.ItemDone, "Read main.go from line 7"},
 		{"write", `{"path":"a.txt","content":"x"}`, protocol.ItemDone, "Wrote a.txt"},
 		{"edit", `{"path":"a.txt","old":"x","new":"y"}`, protocol.ItemFailed, "Edit a.txt"},
@@ -38,6 +39,7 @@ func TestCallTitle(t *testing.T) {
 		{"shell", `{"command":"npm te`, protocol.ItemInProgress, "Running"},
 		{"shell", `["a"]`, protocol.ItemDone, "Ran"},
 		{"shell", ``, protocol.ItemDone, "Ran"},
+		{"list", ``, protocol.ItemDone, "Listed"}, // arguments that were left out
 		{"shell", `{"command":"a\u001b[31mb\u0007\u202ec\u0000d"}`, protocol.ItemDone, "Ran a[31mbcd"},
 		{"shell", `{"command":"\u200f\u0627\u062e\u062a\u0628\u0627\u0631 試験"}`, protocol.ItemDone, "Ran اختبار 試験"},
 	} {

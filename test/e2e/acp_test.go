@@ -40,16 +40,16 @@ func TestACPTurn(t *testing.T) {
 	want := []string{
 		"mode: default",
 		"agent: I look first.",
-		"call read read a.txt (in_progress)", `call completed "     2\ttwo\n"`,
-		`call edit edit a.txt (pending) "two"->"2"`, "call in_progress", `call completed "one\ntwo\n"->"one\n2\n"`,
-		"call think update_plan (in_progress)", "plan: look completed, mend in_progress",
+		"call read Reading a.txt from line 2 (in_progress)", `call completed "     2\ttwo\n"`,
+		`call edit Edit a.txt (pending) "two"->"2"`, "call in_progress", `call completed "one\ntwo\n"->"one\n2\n"`,
+		"call think Updating plan (in_progress)", "plan: look completed, mend in_progress",
 		`call completed "The plan has 2 steps: 1 completed, 1 in progress, 0 pending."`,
 		"agent: Done.",
 	}
 	if got := e.story(); got != strings.Join(want, "\n") {
 		t.Errorf("issue/6-3 outside/21 editor updates:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
 	}
-	if asked := e.questions(); len(asked) != 1 || len(asked[0].Options) != 6 || *asked[0].ToolCall.Title != "edit a.txt" || *asked[0].ToolCall.Status != sdk.ToolCallStatusPending {
+	if asked := e.questions(); len(asked) != 1 || len(asked[0].Options) != 6 || *asked[0].ToolCall.Title != "Edit a.txt" || *asked[0].ToolCall.Status != sdk.ToolCallStatusPending {
 		t.Errorf("issue/6-3 questions: %+v", asked)
 	}
 	if err := w.model.Check(); err != nil {
@@ -96,7 +96,7 @@ func TestACPPermissions(t *testing.T) {
 		e.says(commands("git log -1"))
 		e.says(commands("git log -2"))
 		asked := e.questions()[before:]
-		if len(asked) != 1 || *asked[0].ToolCall.Title != "shell git log -1 (without a sandbox)" || !strings.HasPrefix(asked[0].ToolCall.Content[0].Content.Content.Text.Text, "```\ngit log -1\n```\n\nDirectory: .\n") {
+		if len(asked) != 1 || *asked[0].ToolCall.Title != "Run git log -1 (without a sandbox)" || !strings.HasPrefix(asked[0].ToolCall.Content[0].Content.Content.Text.Text, "```\ngit log -1\n```\n\nDirectory: .\n") {
 			t.Errorf("asked %d times: %+v", len(asked), asked)
 		}
 	})
@@ -208,7 +208,7 @@ func TestACPHistory(t *testing.T) {
 	first := w.editor(sdk.ClientCapabilities{})
 	first.open(w.work)
 	first.says("hi")
-	told := "user: hi\n" + strings.Replace(first.story(), "call read read a.txt (in_progress)\ncall completed", "call read read a.txt (completed)", 1)
+	told := "user: hi\n" + strings.Replace(first.story(), "call read Reading a.txt (in_progress)\ncall completed", "call read Read a.txt (completed)", 1)
 	e := w.editor(sdk.ClientCapabilities{})
 	e.id = first.id
 	if _, err := e.LoadSession(e.context(), sdk.LoadSessionRequest{SessionId: e.id, Cwd: w.work, McpServers: []sdk.McpServer{}}); err != nil {
@@ -347,11 +347,11 @@ func TestACPEditorTools(t *testing.T) {
 	e.open(w.work)
 	e.says("go")
 	want := []string{
-		"call read read a.txt (in_progress)", `call completed "     2\ttwo\n[There are more lines. Continue with offset 3.]\n"`,
-		`call edit edit a.txt (in_progress) "two"->"2"`, "call completed",
-		`call edit write sub/b.txt (in_progress) ->"new\n"`, "call completed",
-		"call read read ../outside (in_progress)", `call failed "../outside is outside the workspace ` + w.work + `"`,
-		"call execute shell make it (in_progress)", "call completed terminal term-1",
+		"call read Reading a.txt line 2 (in_progress)", `call completed "     2\ttwo\n[There are more lines. Continue with offset 3.]\n"`,
+		`call edit Editing a.txt (in_progress) "two"->"2"`, "call completed",
+		`call edit Writing sub/b.txt (in_progress) ->"new\n"`, "call completed",
+		"call read Reading ../outside (in_progress)", `call failed "../outside is outside the workspace ` + w.work + `"`,
+		"call execute Running make it (in_progress)", "call completed terminal term-1",
 		"agent: Done.",
 	}
 	if got := e.story(); got != strings.Join(want, "\n") {

@@ -32,7 +32,7 @@ func TestACPSandboxedCommands(t *testing.T) {
 			t.Errorf("the turn ends with %s; one has %d bytes", stop, w.size("one"))
 		}
 		offer := e.request(0)
-		contains(t, string(offer.Params), `"title":"Run again? shell echo one`, "The command ran in a sandbox, and it cannot change /etc/acp-escape")
+		contains(t, string(offer.Params), `"title":"Run again? echo one`, "The command ran in a sandbox, and it cannot change /etc/acp-escape")
 		e.chooses(offer, "no")
 		if _, err := os.Stat("/etc/acp-escape"); err == nil {
 			t.Error("the command left the sandbox")

@@ -20,7 +20,7 @@ func TestACPExampleClient(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"Connected to agent (protocol v1)", "Created session: ses_", "write hello.txt", "1. Allow once (allow_once)", "Written.", "Agent completed"} {
+	for _, want := range []string{"Connected to agent (protocol v1)", "Created session: ses_", "Write hello.txt", "1. Allow once (allow_once)", "Written.", "Agent completed"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("issue/6-3 the example client does not say %q:\n%s", want, out)
 		}

@@ -30,7 +30,7 @@ func TestACPRunsOnceMore(t *testing.T) {
 			e.says("go")
 			e.until("the offer ends", func() bool { return strings.Contains(e.storyLocked(), c.shows) })
 			asked := e.questions()
-			if len(asked) != 1 || !strings.HasPrefix(*asked[0].ToolCall.Title, "Run again? shell echo made-it") || len(asked[0].Options) != 2 ||
+			if len(asked) != 1 || !strings.HasPrefix(*asked[0].ToolCall.Title, "Run again? echo made-it") || len(asked[0].Options) != 2 ||
 				!strings.Contains(asked[0].ToolCall.Content[0].Content.Content.Text.Text, "it cannot change .vscode/made") {
 				t.Errorf("the editor was asked %+v", asked)
 			}

@@ -36,7 +36,7 @@ func TestACPFromNPM(t *testing.T) {
 		return out.String()
 	}
 	const hello = `{"sessions":["archive","close","delete","fork","list","resume","title"]}` + "\n"
-	asked := `{"asked":"shell printf x >> ran (without a sandbox)","status":"pending"}` + "\n"
+	asked := `{"asked":"Run printf x >> ran (without a sandbox)","status":"pending"}` + "\n"
 	if got, want := edit("-"), hello+`{"call":"pending"}`+"\n"+asked; got != want {
 		t.Errorf("outside/22 the first editor was shown\n%s\nwant\n%s", got, want)
 	}

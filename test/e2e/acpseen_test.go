@@ -136,12 +136,12 @@ func TestACPChildren(t *testing.T) {
 	p.noted(id, 2)
 	answer <- "allowOnce"
 	p.noted(id, 3)
-	if asked := e.questions(); len(asked) != 1 || *asked[0].ToolCall.Title != "shell printf x >> ran (without a sandbox)" || w.size("ran") != 1 {
+	if asked := e.questions(); len(asked) != 1 || *asked[0].ToolCall.Title != "Run printf x >> ran (without a sandbox)" || w.size("ran") != 1 {
 		t.Errorf("issue/6-3 the person was asked %+v, and the command has run %d times", asked, w.size("ran"))
 	}
 	e.until("the call is shown to its end", func() bool {
 		story := e.storyLocked()
-		return strings.Contains(story, "call execute shell printf x >> ran (without a sandbox) (pending)") && strings.Count(story, "call completed") == 4 // with the calls that started them
+		return strings.Contains(story, "call execute Run printf x >> ran (without a sandbox) (pending)") && strings.Count(story, "call completed") == 4 // with the calls that started them
 	})
 }
 

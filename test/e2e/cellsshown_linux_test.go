@@ -96,9 +96,9 @@ func TestCellsAreShown(t *testing.T) {
 			t.Errorf("run ended with %v and printed %q", err, out.String())
 		}
 		want := `[starlark first = tools.shell("echo one") tools.shell("touch began; until [ -e go ]; do sleep 0.01; done") gone = tools.read("gon…]
-  [shell echo one, TIME: one [Exit code 0.]]
-  [shell touch began; until [ -e go ]; do sleep 0.01; done, TIME: [Exit code 0.]]
-  [read gone.txt, TIME: failed: read gone.txt: file does not exist]
+  [Ran echo one, TIME: one [Exit code 0.]]
+  [Ran touch began; until [ -e go ]; do sleep 0.01; done, TIME: [Exit code 0.]]
+  [Read gone.txt, TIME: failed: read gone.txt: file does not exist]
 [starlark, TIME: it was one Value: [1,false]]
 [starlark for n in [1]: oops(n)]
 [starlark, TIME: failed: Error in line 2, column 5: undefined: oops (did you mean tools?) 2 | oops(n)]
@@ -139,12 +139,12 @@ func TestCellsAreShown(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			return regexp.MustCompile(`▸starlark.*✓shellechoone·[0-9]+ms▸shelltouchbegan`).MatchString(s.letters())
+			return regexp.MustCompile(`▸starlark.*✓Ranechoone·[0-9]+ms▸Runningtouchbegan`).MatchString(s.letters())
 		})
 		h.goes()
 		for _, text := range []string{
-			"✓ starlark", `first = tools.shell("echo one")`, "[1, gone]", "✓ shell echo one ·", "✓ shell touch began; until [ -e go ]; do sleep 0.01; done ·",
-			"✗ read gone.txt ·", "it was one", "Value: [1,false]", "changed: first, gone",
+			"✓ starlark", `first = tools.shell("echo one")`, "[1, gone]", "✓ Ran echo one ·", "✓ Ran touch began; until [ -e go ]; do sleep 0.01; done ·",
+			"✗ Read gone.txt ·", "it was one", "Value: [1,false]", "changed: first, gone",
 			"✗ starlark", "for n in [1]:", "→     oops(n)", "Error in line 2, column 5: undefined: oops (did you mean tools?)", "done",
 		} {
 			s.shows(text)

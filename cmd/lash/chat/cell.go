@@ -118,7 +118,7 @@ func growingCalls(r *protocol.CodeResult, width int) (out []string) {
 	return out
 }
 
-// cellCall renders a call of a cell: its state, the tool with its arguments, and how long it took or why it failed.
+// cellCall renders a call of a cell: its state, what it does, and how long it took or why it failed.
 func cellCall(c *protocol.CellCall, width int) string {
 	mark, took := good.Render("  ✓ "), " · "+lasted(c.DurationMs)
 	switch c.Status {
@@ -131,17 +131,11 @@ func cellCall(c *protocol.CellCall, width int) string {
 		mark = asking.Render("  ? ")
 		took += " · outcome unknown"
 	}
-	tool := termtext.OneLine(c.Tool, 60)
-	return mark + tool + faint.Render(argumentOf(c, width-len(tool)-len([]rune(took))-5)+took)
-}
-
-// argumentOf returns the arguments of a call for a line of the given width: the value of a single text, or else all of them.
-func argumentOf(c *protocol.CellCall, width int) string {
-	text := termtext.Args(c.Args)
-	if text == "" {
-		return ""
+	does, what := callWords(protocol.TitleOf(c.Tool, c.Args), c.Status, c.Tool, c.Args)
+	if does = termtext.OneLine(does, 60); what != "" {
+		what = " " + termtext.OneLine(what, max(20, width-len(does)-len([]rune(took))-5))
 	}
-	return " " + termtext.OneLine(text, max(20, width))
+	return mark + does + faint.Render(what+took)
 }
 
 // growingCell renders a cell that has not ended: the newest lines of its code, and its newest calls. Only these lines are

@@ -45,8 +45,8 @@ func TestCodeCells(t *testing.T) {
 			{Index: 2, Tool: "grep", Args: []byte(`{"pattern":"a","path":"b"}`), Status: protocol.ItemFailed, DurationMs: 1200, Summary: "no such directory"},
 			{Index: 3, Tool: "list", Args: []byte(`{}`), Status: protocol.ItemUnknown, DurationMs: 5},
 		}}
-		want := "✓ starlark 90 ms\n  x\n  ✓ read go.mod · 3 ms\n  ✗ grep a path=b · 1.2s · no such directory\n" +
-			"  ? list · 5 ms · outcome unknown\n  ok"
+		want := "✓ starlark 90 ms\n  x\n  ✓ Read go.mod · 3 ms\n  ✗ Search for a in b · 1.2s · no such directory\n" +
+			"  ? List . · 5 ms · outcome unknown\n  ok"
 		if got := ansi.Strip(codeCell(cell(protocol.ItemDone, "x", r), markdown.Style{Width: 80})); got != want {
 			t.Errorf("it shows\n%s\nwant\n%s", got, want)
 		}
@@ -55,7 +55,7 @@ func TestCodeCells(t *testing.T) {
 		}
 		r.MoreCalls = 120
 		lines := strings.Split(ansi.Strip(codeCell(cell(protocol.ItemDone, "x", r), markdown.Style{Width: 80})), "\n")
-		if len(lines) != 12 || lines[9] != "  ✓ read · 0 ms" || lines[10] != "  … 122 more calls" {
+		if len(lines) != 12 || lines[9] != "  ✓ Read · 0 ms" || lines[10] != "  … 122 more calls" {
 			t.Errorf("of 130 calls it shows\n%s", strings.Join(lines, "\n"))
 		}
 	})

@@ -15,7 +15,14 @@ import (
 
 // callItem returns a call that has ended.
 func callItem(tool, args string, out *protocol.ToolOutput, ms int64) *protocol.Item {
-	return &protocol.Item{ID: protocol.ItemID("itm_" + tool), Kind: protocol.ItemToolCall, Tool: tool, Args: json.RawMessage(args), Output: out, DurationMs: ms}
+	status := protocol.ItemDone
+	if out.Failure != nil {
+		status = protocol.ItemFailed
+	}
+	return &protocol.Item{
+		ID: protocol.ItemID("itm_" + tool), Kind: protocol.ItemToolCall, Status: status, Tool: tool, Args: json.RawMessage(args),
+		Title: protocol.TitleOf(tool, json.RawMessage(args)), Output: out, DurationMs: ms,
+	}
 }
 
 func TestCards(t *testing.T) {
@@ -25,14 +32,14 @@ func TestCards(t *testing.T) {
 		item *protocol.Item
 		want string
 	}{
-		{callItem("shell", `{"command":"ls"}`, &protocol.ToolOutput{Text: "a\nb\n[Exit code 0.]\n", Value: json.RawMessage(`{"exitCode":0}`)}, 1234), "✓ shell ls · 1.2s · 2 lines"},
-		{callItem("shell", `{"command":"go test"}`, &protocol.ToolOutput{Text: "a\nFAIL cart\n[Exit code 2.]\n", Value: json.RawMessage(`{"exitCode":2}`)}, 12), "✗ shell go test · exit 2 · 12 ms · 2 lines\n  FAIL cart"},
-		{callItem("shell", `{"command":"false"}`, &protocol.ToolOutput{Text: "[Exit code 1.]\n", Value: json.RawMessage(`{"exitCode":1}`)}, 1), "✗ shell false · exit 1 · 1 ms"},
-		{callItem("shell", `{"command":"wc -l a"}`, &protocol.ToolOutput{Text: "12 a\n[Exit code 0.]\n", Value: json.RawMessage(`{"exitCode":0}`)}, 3), "✓ shell wc -l a · 3 ms · 12 a"},
-		{callItem("read", `{"path":"a"}`, failed, 3), "✗ read a · 3 ms\n  a: gone"},
-		{callItem("edit", `{"path":"a.go","old":"x","new":"y"}`, &protocol.ToolOutput{Text: "ok", Change: &protocol.FileChange{Path: "a.go", Added: 3, Removed: 1}}, 3), "✓ edit a.go +3 -1 · 3 ms"},
-		{callItem("shell", `{"command":"`+strings.Repeat("long ", 40)+`"}`, &protocol.ToolOutput{}, 3), "✓ shell " + strings.Repeat("long ", 8) + "lon… · 3 ms"},
-		{callItem("update_plan", `{"steps":[{"text":"look","status":"completed"},{"text":"mend","status":"inProgress"}]}`, &protocol.ToolOutput{Text: "ok"}, 3), "✓ plan 1 of 2 done, now: mend"},
+		{callItem("shell", `{"command":"ls"}`, &protocol.ToolOutput{Text: "a\nb\n[Exit code 0.]\n", Value: json.RawMessage(`{"exitCode":0}`)}, 1234), "✓ Ran ls · 1.2s · 2 lines"},
+		{callItem("shell", `{"command":"go test"}`, &protocol.ToolOutput{Text: "a\nFAIL cart\n[Exit code 2.]\n", Value: json.RawMessage(`{"exitCode":2}`)}, 12), "✗ Ran go test · exit 2 · 12 ms · 2 lines\n  FAIL cart"},
+		{callItem("shell", `{"command":"false"}`, &protocol.ToolOutput{Text: "[Exit code 1.]\n", Value: json.RawMessage(`{"exitCode":1}`)}, 1), "✗ Ran false · exit 1 · 1 ms"},
+		{callItem("shell", `{"command":"wc -l a"}`, &protocol.ToolOutput{Text: "12 a\n[Exit code 0.]\n", Value: json.RawMessage(`{"exitCode":0}`)}, 3), "✓ Ran wc -l a · 3 ms · 12 a"},
+		{callItem("read", `{"path":"a"}`, failed, 3), "✗ Read a · 3 ms\n  a: gone"},
+		{callItem("edit", `{"path":"a.go","old":"x","new":"y"}`, &protocol.ToolOutput{Text: "ok", Change: &protocol.FileChange{Path: "a.go", Added: 3, Removed: 1}}, 3), "✓ Edited a.go +3 -1 · 3 ms"},
+		{callItem("shell", `{"command":"`+strings.Repeat("long ", 40)+`"}`, &protocol.ToolOutput{}, 3), "✓ Ran " + strings.Repeat("long ", 9) + "… · 3 ms"},
+		{callItem("update_plan", `{"steps":[{"text":"look","status":"completed"},{"text":"mend","status":"inProgress"}]}`, &protocol.ToolOutput{Text: "ok"}, 3), "✓ Updated plan: 1 of 2 done, now: mend"},
 	} {
 		if got := ansi.Strip(toolCall(c.item, style)); got != c.want {
 			t.Errorf("issue/21-2 a card is\n%s\nwant\n%s", got, c.want)
@@ -42,7 +49,7 @@ func TestCards(t *testing.T) {
 
 func TestUnfoldedCall(t *testing.T) {
 	item := callItem("edit", `{"path":"a.go","old":"one\ntwo","new":"x"}`, &protocol.ToolOutput{Text: "Replaced once.", Change: &protocol.FileChange{Path: "a.go", Diff: "--- a/a.go\n+++ b/a.go\n@@ -1,2 +1 @@\n-one\n-two\n+x\n", Added: 1, Removed: 2}}, 3)
-	want := "✓ edit a.go +1 -2 · 3 ms\n  path: a.go\n  old: \n    one\n    two\n  new: x\n  @@ -1,2 +1 @@\n  -one\n  -two\n  +x"
+	want := "✓ Edited a.go +1 -2 · 3 ms\n  path: a.go\n  old: \n    one\n    two\n  new: x\n  @@ -1,2 +1 @@\n  -one\n  -two\n  +x"
 	if got := ansi.Strip(strings.Join(entry{item: item}.unfolded(markdown.Style{Width: 60}), "\n")); got != want {
 		t.Errorf("issue/21-2 it is\n%s\nwant\n%s", got, want)
 	}
@@ -111,7 +118,7 @@ func TestPager(t *testing.T) {
 		t.Errorf("issue/21-2 it opens with %q", rows(u))
 	}
 	press(u, "g")
-	if got := row(u, 0); got != "✓ shell run 0 · 5 ms · 3 lines" {
+	if got := row(u, 0); got != "✓ Ran run 0 · 5 ms · 3 lines" {
 		t.Errorf("issue/21-2 g goes to %q", got)
 	}
 	press(u, "down", "down")
@@ -151,12 +158,12 @@ func TestPagerFollows(t *testing.T) {
 	u := paged(t, 30)
 	next := callItem("read", `{"path":"new"}`, &protocol.ToolOutput{}, 1)
 	u.paper.writeAll(u.talk, u.talk.completed(next), u.style)
-	if got := row(u, 17); got != "✓ read new · 1 ms" {
+	if got := row(u, 17); got != "✓ Read new · 1 ms" {
 		t.Errorf("issue/21-2 at its end it does not show a new call: %q", got)
 	}
 	press(u, "g")
 	u.Update(tea.WindowSizeMsg{Width: 30, Height: 10})
-	if got := row(u, 0); got != "✓ shell run 0 · 5 ms · 3 lines" {
+	if got := row(u, 0); got != "✓ Ran run 0 · 5 ms · 3 lines" {
 		t.Errorf("issue/21-2 after a resize it shows %q", got)
 	}
 }
@@ -164,7 +171,7 @@ func TestPagerFollows(t *testing.T) {
 func TestOutput(t *testing.T) {
 	u := paged(t, 30)
 	press(u, "q")
-	for rest, want := range map[string]string{"": "✓ shell run 29 · 5 ms · 3 lines", "20": "✓ shell run 10 · 5 ms · 3 lines"} {
+	for rest, want := range map[string]string{"": "✓ Ran run 29 · 5 ms · 3 lines", "20": "✓ Ran run 10 · 5 ms · 3 lines"} {
 		output(u, rest)
 		if got := strings.Join(rows(u), "\n"); !strings.Contains(ansi.Strip(got), want) {
 			t.Errorf("issue/21-2 /output %s shows %s", rest, got)
@@ -173,7 +180,7 @@ func TestOutput(t *testing.T) {
 	u.over, u.reader = nil, &reader{}
 	u.paper.take()
 	output(u, "2")
-	if got := ansi.Strip(strings.Join(u.paper.take(), "|")); got != "|✓ shell run 28 · 5 ms · 3 lines|  first 28|  second 28|  third 28" {
+	if got := ansi.Strip(strings.Join(u.paper.take(), "|")); got != "|✓ Ran run 28 · 5 ms · 3 lines|  first 28|  second 28|  third 28" {
 		t.Errorf("issue/21-2 for a screen reader /output prints %q", got)
 	}
 	if said, ok := output(u, "x")().(saidMsg); !ok || !strings.HasPrefix(string(said), "Usage: /output") {

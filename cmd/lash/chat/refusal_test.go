@@ -85,8 +85,8 @@ func TestResultOfAnOwnCallIsShownOnce(t *testing.T) {
 		err           error
 		want          string
 	}{
-		"wake after the answer":                     {nil, []protocol.Event{own, other, task}, nil, "✓ shell ls · 0 ms · the result||· Woken: other||· Woken: task"},
-		"wake before the answer":                    {[]protocol.Event{other, own, task}, nil, nil, "· Woken: task||✓ shell ls · 0 ms · the result||· Woken: other"},
+		"wake after the answer":                     {nil, []protocol.Event{own, other, task}, nil, "✓ Ran ls · 0 ms · the result||· Woken: other||· Woken: task"},
+		"wake before the answer":                    {[]protocol.Event{other, own, task}, nil, nil, "· Woken: task||✓ Ran ls · 0 ms · the result||· Woken: other"},
 		"the call fails, so that the wake is shown": {[]protocol.Event{other}, nil, errors.New("no"), "· Woken: other||✗ · no"},
 	} {
 		t.Run("part/11 "+name, func(t *testing.T) {

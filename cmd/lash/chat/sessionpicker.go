@@ -389,7 +389,7 @@ func itemInBrief(item protocol.Item, style markdown.Style) (rows []string) {
 	case protocol.ItemReasoning:
 		return nil
 	case protocol.ItemToolCall, protocol.ItemCodeCell:
-		return []string{faint.Render("· " + ansi.Truncate(callLine(&item, style.Width), max(style.Width-2, 1), "…"))}
+		return []string{faint.Render("· " + ansi.Truncate(callLine(&item, item.Status, style.Width), max(style.Width-2, 1), "…"))}
 	}
 	item.Text = last(item.Text, previewText)
 	for l := range strings.SplitSeq(entry{item: &item}.shown(style), "\n") {

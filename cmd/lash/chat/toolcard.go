@@ -19,7 +19,7 @@ const toolCard = "cards"
 // it did and its duration. A failure has a second line with the reason. The pager has
 // the rest.
 func toolCall(item *protocol.Item, style markdown.Style) string {
-	head := callLine(item, style.Width)
+	head := callLine(item, item.Status, style.Width)
 	if item.Status == protocol.ItemUnknown {
 		return asking.Render("? ") + head + asking.Render(" · outcome unknown")
 	}
@@ -36,17 +36,27 @@ func toolCall(item *protocol.Item, style markdown.Style) string {
 	return bad.Render("✗ ") + head + why
 }
 
-// callLine renders the tool, the arguments and the result of a call on one line.
-func callLine(item *protocol.Item, width int) string {
-	tool, what, tail := item.Tool, termtext.Args(item.Args), resultOf(item)
+// callLine renders what a call with a status does and its result on one line.
+func callLine(item *protocol.Item, status protocol.ItemStatus, width int) string {
+	does, what := callWords(item.Title, status, item.Tool, item.Args)
+	tail := resultOf(item)
 	if steps := planIn(item); steps != nil {
-		tool, what = "plan", steps.summary(true)
+		does, what = does+":", steps.summary(true)
 	} else if item.Output != nil && item.Output.Change != nil {
 		what = item.Output.Change.Path
 	}
-	tool = termtext.OneLine(tool, 60)
-	room := width - 4 - ansi.StringWidth(tool+tail)
-	return strong.Render(tool) + " " + ansi.Truncate(termtext.OneLine(what, 400), max(room, 8), "…") + tail
+	does = termtext.OneLine(does, 60)
+	room := width - 4 - ansi.StringWidth(does+tail)
+	return strong.Render(does) + " " + ansi.Truncate(termtext.OneLine(what, 400), max(room, 8), "…") + tail
+}
+
+// callWords returns what a call does, and to what: a form of a verb and its object. A call without a title has the name of its tool and its
+// arguments.
+func callWords(title *protocol.CallTitle, status protocol.ItemStatus, tool string, args json.RawMessage) (does, what string) {
+	if title == nil {
+		return tool, termtext.Args(args)
+	}
+	return title.For(status), strings.TrimSpace(title.Subject + " " + title.Detail)
 }
 
 // exitOf returns the exit code of a command that has ended; nil: the call ran none.

@@ -237,6 +237,11 @@ func (t *transcript) counts(d protocol.Decision, left int64) {
 	}
 }
 
+// asks reports whether an open decision is about a call.
+func (t *transcript) asks(id protocol.CallID) bool {
+	return slices.ContainsFunc(t.decisions, func(d protocol.Decision) bool { return d.Call != nil && d.Call.CallID == id })
+}
+
 // decided returns the open decisions without the one that was resolved.
 func (t *transcript) decided(id protocol.DecisionID) []protocol.Decision {
 	return slices.DeleteFunc(t.decisions, func(d protocol.Decision) bool { return d.ID == id })

@@ -175,7 +175,11 @@ func (u *ui) unfinished(item *protocol.Item) []string {
 	case protocol.ItemCodeCell:
 		return strings.Split(growingCell(item, u.style), "\n")
 	case protocol.ItemToolCall:
-		lines := []string{asking.Render("▸ ") + callLine(item, u.width)}
+		status := item.Status
+		if u.talk.asks(item.CallID) {
+			status = "" // it does not run yet
+		}
+		lines := []string{asking.Render("▸ ") + callLine(item, status, u.width)}
 		if p := u.talk.progress[item.CallID]; p != "" {
 			lines = append(lines, faint.Render("  "+termtext.OneLine(p, max(u.width-2, 20))))
 		}

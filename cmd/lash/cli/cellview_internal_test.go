@@ -29,8 +29,8 @@ func TestCellLines(t *testing.T) {
 		failed, unknown := call, call
 		failed.Status, unknown.Status = protocol.ItemFailed, protocol.ItemUnknown
 		r := &protocol.CodeResult{Calls: []protocol.CellCall{call, failed, unknown, {Tool: "list", Status: protocol.ItemDone}}, MoreCalls: 120}
-		want := `  [read a, 3 ms: module x]` + "\n" + `  [read a, 3 ms: failed: module x]` + "\n" +
-			`  [read a, 3 ms: outcome unknown]` + "\n  [list, 0 ms: done]\n  [120 more calls]\n"
+		want := `  [Read a, 3 ms: module x]` + "\n" + `  [Read a, 3 ms: failed: module x]` + "\n" +
+			`  [Read a, 3 ms: outcome unknown]` + "\n  [Listed, 0 ms: done]\n  [120 more calls]\n"
 		if got := cellCallLines(r); got != want {
 			t.Errorf("the calls are\n%s\nwant\n%s", got, want)
 		}

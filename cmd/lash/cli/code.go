@@ -10,7 +10,6 @@ import (
 
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
-	"lashd/internal/termtext"
 	"lashd/rpc/client"
 	"lashd/rpc/protocol"
 )
@@ -176,11 +175,14 @@ func (s *codeSession) showText(source string, r *protocol.CodeExecuteResult) {
 
 // callLine describes a tool call of a cell on one line.
 func callLine(c *protocol.ToolCallRecord) string {
-	item := &protocol.Item{Tool: c.Name, Output: &c.Output, DurationMs: c.DurationMs}
-	if c.Output.Status == protocol.OutputUnknown {
+	item := &protocol.Item{Tool: c.Name, Args: c.Args, Title: protocol.TitleOf(c.Name, c.Args), Output: &c.Output, DurationMs: c.DurationMs}
+	switch c.Output.Status {
+	case protocol.OutputUnknown:
 		item.Status = protocol.ItemUnknown
+	case protocol.OutputSuccess:
+		item.Status = protocol.ItemDone
 	}
-	return fmt.Sprintf("[%s %s]\n%s", console.OneLine(c.Name, 80), console.OneLine(termtext.Args(c.Args), 120), outcomeLine(item))
+	return outcomeLine(item, 120)
 }
 
 // markedError returns the error of a cell with the lines of the code before it. The

@@ -42,7 +42,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	p.want(console.ExitUsage, "", "not valid JSON", "call", "ping", "{oops")
 	p.want(console.ExitUsage, "", "must be a JSON object", "call", "ping", "3")
 	p.want(console.ExitDenied, "tried\n", "a call of the tool shell was denied: lash run has no terminal on which it could ask, so it denied the call; lash audit", "run", "--sandbox", "fullAccess", "touch it")
-	p.want(0, "tried\n", "[shell touch touched]", "run", "--allow", "touch it")
+	p.want(0, "tried\n", "[Running touch touched]", "run", "--allow", "touch it")
 	p.want(console.ExitFailed, "", "lash session lists the ids", "run", "--session", "ses_x", "hi")
 	p.want(console.ExitFailed, "", "lash model lists the models", "run", "--model", "none", "hi")
 	p.want(console.ExitFailed, "", "model scripted does not take a reasoning effort", "run", "--effort", "high", "hi") // runtime/M08

@@ -117,7 +117,9 @@ func (t *turnRun) repeat(ctx context.Context, c *refusedCall) error {
 	if err := t.call(ctx, "tool/call", p, &ran); err != nil {
 		return err
 	}
-	t.view.note(outcomeLine(&protocol.Item{Tool: c.tool, Output: &ran.Output, DurationMs: ran.DurationMs}))
+	t.view.note(outcomeLine(&protocol.Item{
+		Status: protocol.ItemDone, Tool: c.tool, Args: c.args, Title: protocol.TitleOf(c.tool, c.args), Output: &ran.Output, DurationMs: ran.DurationMs,
+	}, 60))
 	t.ran, t.over = ran.CallID, false
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"lashd/cmd/internal/console"
 	"lashd/cmd/internal/daemon"
 	"lashd/cmd/lash/chat"
-	"lashd/internal/termtext"
 	"lashd/rpc/protocol"
 )
 
@@ -144,7 +143,7 @@ func tokens(u protocol.Usage) string {
 }
 
 // printItem prints an item of the conversation: messages in full, tool calls with
-// their arguments and result on two lines, and other items on one.
+// their result and other items on one line.
 func printItem(item *protocol.Item) (err error) {
 	switch item.Kind {
 	case protocol.ItemUserMessage:
@@ -152,7 +151,7 @@ func printItem(item *protocol.Item) (err error) {
 	case protocol.ItemAgentMessage:
 		_, err = fmt.Fprintf(console.Stdout, "%s\n", shownMarkdown(item.Text))
 	case protocol.ItemToolCall:
-		_, err = fmt.Fprintf(console.Stdout, "[%s %s]\n%s\n", item.Tool, console.OneLine(termtext.Args(item.Args), 120), outcomeLine(item))
+		_, err = fmt.Fprintf(console.Stdout, "%s\n", outcomeLine(item, 120))
 	case protocol.ItemCodeCell:
 		_, err = fmt.Fprintf(console.Stdout, "%s\n%s%s\n", codeLine(item), cellCallLines(item.Cell), cellOutcome(item))
 	default:

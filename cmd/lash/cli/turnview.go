@@ -114,7 +114,7 @@ func (v *view) started(item *protocol.Item) {
 	v.kinds[item.ID] = item.Kind
 	switch item.Kind {
 	case protocol.ItemToolCall:
-		v.note(fmt.Sprintf("[%s %s]", item.Tool, console.OneLine(termtext.Args(item.Args), 120)))
+		v.note("[" + callText(item.Title, item.Status, item.Tool, item.Args, 120) + "]")
 		v.await(item.Tool)
 	case protocol.ItemReasoning:
 		v.await("the model (thinking)")
@@ -140,7 +140,7 @@ func (v *view) completed(item *protocol.Item) {
 		v.ended[item.ID] = true
 		v.endLine()
 	case protocol.ItemToolCall:
-		v.note(outcomeLine(item))
+		v.note(outcomeLine(item, 60))
 		if item.Output != nil && item.Output.Refusal != nil {
 			v.note(refusalLine(item.Output.Refusal))
 		}
@@ -330,7 +330,7 @@ func (v *view) answered(d *protocol.Decision) {
 }
 
 // outcomeLine describes the result of a tool call on one line.
-func outcomeLine(item *protocol.Item) string {
+func outcomeLine(item *protocol.Item, width int) string {
 	what := "done"
 	switch {
 	case item.Status == protocol.ItemUnknown:
@@ -343,7 +343,16 @@ func outcomeLine(item *protocol.Item) string {
 	case item.Output.Text != "":
 		what = console.OneLine(item.Output.Text, 120)
 	}
-	return fmt.Sprintf("[%s, %s: %s]", item.Tool, millis(item.DurationMs), what)
+	return fmt.Sprintf("[%s, %s: %s]", callText(item.Title, item.Status, item.Tool, item.Args, width), millis(item.DurationMs), what)
+}
+
+// callText says in at most width characters what a call does: its title, or else the name of its tool and its arguments.
+func callText(title *protocol.CallTitle, status protocol.ItemStatus, tool string, args json.RawMessage, width int) string {
+	text := tool + " " + termtext.Args(args)
+	if title != nil {
+		text = title.Line(status)
+	}
+	return console.OneLine(strings.TrimSpace(text), width)
 }
 
 // codeLine returns the code of a cell on one line.
@@ -360,7 +369,7 @@ func cellCallLine(c *protocol.CellCall) string {
 	case protocol.ItemFailed:
 		what = "failed: " + console.OneLine(c.Summary, 120)
 	}
-	return fmt.Sprintf("[%s, %s: %s]", strings.TrimSpace(c.Tool+" "+console.OneLine(termtext.Args(c.Args), 120)), millis(c.DurationMs), what)
+	return fmt.Sprintf("[%s, %s: %s]", callText(protocol.TitleOf(c.Tool, c.Args), c.Status, c.Tool, c.Args, 120), millis(c.DurationMs), what)
 }
 
 // moreCallsLine says how many calls of a code cell are not shown.
