@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { serversIn, withoutServer, withServer } from "../model/mcpServers";
 
 /** serverFile returns the file of a plugin that declares an MCP server, and whether the server can be removed from it; undefined if there is none. */
 export function serverFile(dir: string | undefined, server: string): { file: string; removable: boolean } | undefined {
   const file = dir === undefined ? undefined : [join(dir, ".mcp.json"), join(dir, "plugin.json")].find((path) => existsSync(path));
-  return file === undefined ? undefined : { file, removable: file.endsWith(".mcp.json") && serversIn(readFileSync(file, "utf8")).includes(server) };
+  return file === undefined ? undefined : { file, removable: file.endsWith(".mcp.json") && serversIn(smallText(file)).includes(server) };
 }
 
 /** layoutTitle names the files that a folder has for agents, with the servers of its .mcp.json. */
@@ -18,8 +18,20 @@ export function layoutTitle(dir: string): string {
 
 /** folderServers returns the names of the servers in the .mcp.json of a folder. */
 export function folderServers(dir: string): string[] {
-  const file = join(dir, ".mcp.json");
-  return existsSync(file) ? serversIn(readFileSync(file, "utf8")) : [];
+  return serversIn(smallText(join(dir, ".mcp.json")));
+}
+
+/** The largest .mcp.json that is read for a list, in bytes. */
+const maxListed = 1 << 20;
+
+/** smallText returns the text of a file; "" if it is large, not a regular file, or cannot be read. A folder of others can have a link to a device, which never ends. */
+function smallText(file: string): string {
+  try {
+    const stats = statSync(file);
+    return stats.isFile() && stats.size <= maxListed ? readFileSync(file, "utf8") : "";
+  } catch {
+    return "";
+  }
 }
 
 /** userFile returns the file of the user's own servers in the directory of their plugins, which is the plugin mcp of lash mcp add. */

@@ -1,5 +1,9 @@
 import { strict as assert } from "node:assert";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { actionsOf, nameProblem, serversIn, stateText, withoutServer, withServer } from "../../src/model/mcpServers";
+import { folderServers, layoutTitle } from "../../src/views/mcpFiles";
 import type { PluginServer } from "../../src/protocol";
 
 const server: PluginServer = { name: "docs", transport: "http", state: "ready", tools: 2 };
@@ -15,6 +19,24 @@ describe("part13/vscode an MCP server", () => {
   it("that does not work says so in words, and is restarted first", () => {
     assert.deepEqual(["idle", "failed", "quarantined", "unreachable", "resumed"].map((state) => stateText({ ...server, state })), ["not started yet", "failed", "failed to start", "cannot be reached", "starts with its next call"]);
     assert.deepEqual(["quarantined", "failed", "unreachable"].map((state) => actionsOf({ ...server, state })[0]), ["restart", "restart", "restart"]);
+  });
+
+  it("part13 is listed from a regular file alone, so that a folder of others stops no list", () => {
+    const dir = mkdtempSync(join(tmpdir(), "servers-"));
+    const file = join(dir, ".mcp.json");
+    const listed = (make: () => void) => {
+      rmSync(file, { recursive: true, force: true });
+      make();
+      return [folderServers(dir).join(), layoutTitle(dir)];
+    };
+    const text = '{"mcpServers":{"docs":{}}}';
+    assert.deepEqual(listed(() => writeFileSync(file, text)), ["docs", ".mcp.json (docs)"]);
+    const none = ["", ".mcp.json"];
+    assert.deepEqual(listed(() => mkdirSync(file)), none);
+    assert.deepEqual(listed(() => writeFileSync(file, text.padEnd(2 << 20))), none);
+    assert.deepEqual(listed(() => symlinkSync(".mcp.json", file)), ["", "Files for agents"]);
+    assert.deepEqual(listed(() => symlinkSync("/dev/zero", file)), none);
+    rmSync(dir, { recursive: true });
   });
 
   it("is added to a file, whose other servers and fields stay", () => {
