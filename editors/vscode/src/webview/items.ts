@@ -149,8 +149,9 @@ export class Items {
     if (!task?.spec.command) {
       return [];
     }
-    const show = button("Show output", () => this.post({ type: "task", taskId: task.taskId }), { class: "link", title: "Open the output of the task in a terminal" });
-    return [h("div", { class: "taskLink" }, h("small", {}, task.state), show)];
+    const state = task.state === "cancelRequested" ? "stopping" : task.state;
+    const show = button("Show output", () => this.post({ type: "task", taskId: task.taskId }), { class: "link", title: `The task is ${state}. Open its output in a terminal.` });
+    return [h("div", { class: "taskLink" }, h("small", {}, state), show)];
   }
 
   /** cell shows code with its state and duration. Below it are its calls, the result and the changed globals. The line of an error has a mark. */

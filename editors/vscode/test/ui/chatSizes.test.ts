@@ -35,6 +35,22 @@ describe("part13 the page of a chat in narrow and wide windows", function () {
     assert.deepEqual(scrolling, ["asked"]);
   });
 
+  it("61 cut the directory of a file before its name, and no line under a link", async () => {
+    await chat.page.setViewportSize({ width: 300, height: 2000 });
+    await tell(conversation([]));
+    const call = chat.page.locator(".call", { hasText: "Edited total.ts" });
+    const cut = (part: string) => call.locator(part).evaluate((e) => e.scrollWidth > Math.ceil(e.getBoundingClientRect().width));
+    const ellipsis = () => call.locator(".about").evaluate((e) => {
+      const text = document.createRange();
+      text.selectNodeContents(e);
+      return text.getBoundingClientRect().width > e.getBoundingClientRect().width;
+    });
+    assert.deepEqual([await cut(".rest"), await ellipsis()], [true, false]);
+    const started = await chat.page.locator(".call", { hasText: "Started npm run dev" }).boundingBox();
+    const link = await box(".taskLink");
+    assert.ok(started && started.x + started.width <= link.x, `${JSON.stringify(started)} is under ${JSON.stringify(link)}`);
+  });
+
   it("8 break no word of a question at 260 pixels", async () => {
     await chat.page.setViewportSize({ width: 260, height: 900 });
     await tell(conversation([editQuestion]));
