@@ -2,7 +2,7 @@ import type { SessionView, TurnEnd } from "../model/session";
 import { quotedOf } from "../model/input";
 import { counted } from "../model/sessions";
 import { looks } from "../model/callWords";
-import type { FilePoint, Item, ItemID, OutcomeKind, Task, TurnCause, TurnID } from "../protocol";
+import type { FilePoint, Item, ItemID, OutcomeKind, Task, TaskID, TurnCause, TurnID } from "../protocol";
 import type { Row } from "./list";
 
 /** ItemRow shows an item and the output of its running call. */
@@ -45,7 +45,7 @@ const minRun = 3;
 /** rowsOf returns the rows of a view. An unchanged row keeps its version. */
 export function rowsOf(view: SessionView): ChatRow[] {
   const rows: (ItemRow | EndRow)[] = [];
-  const tasks = tasksByCall(view);
+  const tasks = new Map(view.tasks.map((task) => [task.taskId, task]));
   const started = new Set<TurnID>(); // turns with an earlier item
   const inputs = new Map<TurnID, string>();
   view.items.forEach((item, at) => {
@@ -80,9 +80,12 @@ function withPart(row: ItemRow, item: Item): ItemRow {
   return { ...row, parts, version: [row.item, ...parts].map(({ itemId }) => itemId).join() };
 }
 
-/** tasksByCall returns the background tasks of a session by the calls that started them, and by their ids. */
-function tasksByCall({ tasks }: SessionView): Map<string, Task> {
-  return new Map(tasks.flatMap((task) => [[task.taskId, task] as const, ...(task.spec.command && task.origin.callId !== undefined ? [[`${task.origin.turnId} ${task.origin.callId}`, task] as const] : [])]));
+/** taskIdOf returns the id of the background task that a call started, or whose end or output woke the session with a message. */
+function taskIdOf(item: Item): TaskID | undefined {
+  if (item.tool === "start_command") {
+    return (item.output?.value as { task?: TaskID } | null | undefined)?.task;
+  }
+  return wakeOf(item)?.origin;
 }
 
 /** foldRuns makes one row of several calls in a row that only looked at files. */
@@ -138,10 +141,10 @@ function sameInput(a: Item | undefined, b: Item): boolean {
   return a?.kind === "userMessage" && b.kind === "userMessage" && a.turnId === b.turnId && a.origin?.inputId === b.origin?.inputId;
 }
 
-function rowOf(view: SessionView, item: Item, tasks: Map<string, Task>): ItemRow {
+function rowOf(view: SessionView, item: Item, tasks: Map<TaskID, Task>): ItemRow {
   const progress = item.callId === undefined ? undefined : view.progress[item.callId];
   const asked = item.status === "inProgress" && item.callId !== undefined && view.decisions.some(({ call }) => call?.callId === item.callId);
-  const task = tasks.size === 0 ? undefined : tasks.get(item.kind === "toolCall" ? `${item.turnId} ${item.callId}` : (wakeOf(item)?.origin ?? ""));
+  const task = tasks.get(taskIdOf(item) ?? "");
   const version = progress !== undefined || asked || task ? `${item.status}:${asked}:${progress?.length}:${progress?.slice(-40)}:${task?.state}` : item;
   return { key: item.itemId, version, item, progress, live: item.itemId in view.live, ...(asked && { asked }), ...(task && { task }) };
 }

@@ -79,9 +79,9 @@ describe("part13 the rows of a chat", function () {
   });
 
   it("46 open the output of the task that a call started, and say whether it runs", async () => {
-    const server = (state: Task["state"]) => ({ taskId: "tsk_1", state, spec: { kind: "command", label: "the server", command: { script: "npm start" } }, origin: { sessionId: "ses_1", turnId, callId: "c1" } });
+    const server = (state: Task["state"]) => ({ taskId: "tsk_1", state, spec: { kind: "command", label: "the server", command: { script: "npm start" } }, origin: { sessionId: "ses_1", turnId } });
     const woken = item(3, { kind: "userMessage", text: "The task the server has ended.", origin: { kind: "process", inputId: "inp_2", cause: { id: "1", type: "task/completed", origin: "tsk_1" } } });
-    await reset({ items: [call(1, "start_command", { command: "npm start", label: "the server" }), call(2, "shell", { command: "ls" })], tasks: [server("running")] });
+    await reset({ items: [call(1, "start_command", { command: "npm start", label: "the server" }, { output: { status: "success", text: "", value: { task: "tsk_1" } } }), call(2, "shell", { command: "ls" })], tasks: [server("running")] });
     const row = chat.page.locator(".row", { hasText: "Started npm start" });
     assert.equal(await row.locator("small").innerText(), "running");
     await tell({ type: "events", events: [{ type: "task/completed", seq: 1, atMs: 1, task: server("completed") } as never, { type: "item/completed", seq: 2, atMs: 1, turnId: "trn_2", item: woken } as never] });

@@ -19,6 +19,10 @@ describe("part13 the page of a chat in narrow and wide windows", function () {
     assert.match(buttons[3]?.about ?? "", /^Mode: Ask before edits\. /);
     assert.ok(Math.max(...buttons.map(({ bottom }) => bottom)) - Math.min(...buttons.map(({ bottom }) => bottom)) < 8, "they are in one row");
     assert.equal(await chat.page.locator(".usage").isVisible(), false);
+    await chat.page.setViewportSize({ width: 400, height: 900 });
+    await drawn();
+    assert.deepEqual((await chat.page.locator("#composer .bar button:visible").allInnerTexts()).filter((text) => text !== ""), ["Ask before edits", "75%"]);
+    assert.ok((await box("#composer .bar")).height < 32, "they are in one row");
     await chat.page.setViewportSize({ width: 900, height: 900 });
     await drawn();
     assert.deepEqual([await chat.page.locator(".usage").innerText(), await chat.page.getByRole("button", { name: "Mode: " }).innerText()], ["$0.0040", "Ask before edits"]);

@@ -15,7 +15,7 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAQAAAADCAIAAAA7ljmRAAAAE0lEQVR4nGM4YWM
 
 const server: Task = {
   taskId: "tsk_1", sessionId: "ses_1", state: "running", attempt: 1, ordinal: 1, createdAtMs: 1, updatedAtMs: 1,
-  spec: { kind: "command", recovery: "ownerBound", label: "the server", command: { script: "npm run dev" } }, origin: { sessionId: "ses_1", turnId, callId: "c108" },
+  spec: { kind: "command", recovery: "ownerBound", label: "the server", command: { script: "npm run dev" } }, origin: { sessionId: "ses_1", turnId },
 };
 
 const answer = `# The total of an order
@@ -66,7 +66,7 @@ const gallery: Item[] = [
   item(4, { kind: "toolCall", callId: "c1", tool: "edit", title: titled("edit", change.path), args: { path: change.path }, decision: { mode: "allow", why: { by: "mode", text: "The mode allows edits." } }, output: { status: "success", change } }),
   item(5, { kind: "toolCall", callId: "c2", tool: "shell", title: titled("shell", "npm test -- total"), status: "failed", args: { command: "npm test -- total" }, output: { status: "failure", text: "1 test failed", refusal: { what: "The command has no network.", mode: "workspace", retry: { outside: true } } } }),
   item(107, { kind: "toolCall", callId: "c7", tool: "edit", title: titled("edit", "src/legacy/total.ts"), status: "failed", args: { path: "src/legacy/total.ts", old: "a", new: "b" }, decision: { mode: "deny", choice: "reject", by: "cli_1", reason: "We still need src/legacy until June.", why: { by: "mode", text: "The mode asks." } }, output: { status: "failure", text: "The call was not allowed." } }),
-  call(108, "start_command", { command: "npm run dev", label: "the server" }),
+  { ...call(108, "start_command", { command: "npm run dev", label: "the server" }), output: { status: "success", value: { task: "tsk_1" } } },
   call(109, "mcp__docs__search", { query: "prices" }),
   item(110, { kind: "toolCall", callId: "c110", tool: "read", title: titled("read", "src/order/a-module-with-a-long-name/prices.ts"), status: "inProgress", args: { path: "src/order/a-module-with-a-long-name/prices.ts" } }),
   input(6, "inp_2", { text: "Use reduce." }),
