@@ -132,10 +132,10 @@ func TestBrought(t *testing.T) {
 		works := func(err error) bool { return err == nil }
 		file := filepath.Join(t.TempDir(), "there")
 		bring("s", mine("s", "ONLY_WITH", file)["s"])
-		until("fails too often", says("it failed too often; it starts again when a client adds it again: "))
+		until("fails too often", says("it failed too often, so lashd starts it only when a client adds it again. The last failure: "))
 		address := unusedAddress(t)
 		bring("far", protocol.MCPServer{URL: "http://" + address})
-		until("cannot be reached", says("it is unreachable; lashd keeps retrying: "))
+		until("cannot be reached", says("it is unreachable, and lashd keeps trying. The last failure: "))
 		server := sdk.NewServer(&sdk.Implementation{Name: "far", Version: "1"}, nil)
 		far := &http.Server{Addr: address, Handler: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)}
 		go func() { _ = far.ListenAndServe() }() // until it is closed

@@ -69,9 +69,9 @@ func (g *Guest) failure() error {
 func (g *Guest) failing() error {
 	switch s := g.Status()[0]; s.State {
 	case mcp.Quarantined:
-		return errors.New("it failed too often; it starts again when a client adds it again: " + s.LastError)
+		return errors.New("it failed too often, so lashd starts it only when a client adds it again. The last failure: " + s.LastError)
 	case mcp.Unreachable:
-		return errors.New("it is unreachable; lashd keeps retrying: " + s.LastError)
+		return errors.New("it is unreachable, and lashd keeps trying. The last failure: " + s.LastError)
 	}
 	return nil
 }

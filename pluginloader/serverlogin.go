@@ -74,7 +74,7 @@ func (s *ServerLogins) serverPart(ctx context.Context, p *protocol.MCPServerPara
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("%w: %s", mcp.ErrNoServer, p.Server)
+		return nil, fmt.Errorf("%w %s; lash mcp lists the servers", mcp.ErrNoServer, p.Server)
 	case 1:
 		return found[0], nil
 	}

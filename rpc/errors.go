@@ -184,7 +184,7 @@ func plain(err error) string {
 
 // contextWords replaces newlines and the messages of package context.
 var contextWords = strings.NewReplacer(
-	"\n", "; ", // of joined errors
+	".\n", ". ", ":\n", ": ", "\n", "; ", // of joined errors
 	context.Canceled.Error(), errCancelled.Error(), context.DeadlineExceeded.Error(), "the request timed out",
 )
 

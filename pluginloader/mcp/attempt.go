@@ -25,12 +25,17 @@ const (
 
 // Errors of logins that clients carry out.
 var (
-	ErrNoServer   = errors.New("there is no such MCP server")
+	ErrNoServer   = errors.New("there is no MCP server")
 	ErrNoAttempt  = errors.New("there is no such login in progress; begin a new one")
-	ErrNoLogin    = errors.New("the server requires no login that lashd can do")
+	ErrNoLogin    = errors.New("lashd does not log in to this server")
 	ErrRedirect   = errors.New("must be absent or an address such as http://127.0.0.1:PORT/callback")
 	ErrManyLogins = errors.New("too many logins are in progress; finish one, or wait ten minutes")
 )
+
+// noServer returns ErrNoServer with the name of the server.
+func noServer(name string) error {
+	return fmt.Errorf("%w %s; lash mcp lists the servers", ErrNoServer, name)
+}
 
 // PastedError means that an address cannot finish a login. The login stays in progress.
 type PastedError struct{ Why string }
@@ -67,7 +72,7 @@ func (p *Part) BeginLogin(ctx context.Context, name, redirect string) (*Attempt,
 	m := p.member(name)
 	switch {
 	case m == nil:
-		return nil, fmt.Errorf("%w: %s", ErrNoServer, name)
+		return nil, noServer(name)
 	case m.server.login == nil:
 		return nil, fmt.Errorf("%w: it is a program, or its settings have an Authorization header", ErrNoLogin)
 	case redirect == "":
@@ -253,7 +258,7 @@ func (s *server) loggedIn(ctx context.Context) error {
 func (p *Part) Logout(ctx context.Context, name string) (had bool, err error) {
 	m := p.member(name)
 	if m == nil {
-		return false, fmt.Errorf("%w: %s", ErrNoServer, name)
+		return false, noServer(name)
 	}
 	if m.server.login == nil {
 		return false, nil

@@ -3,8 +3,10 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -161,7 +163,7 @@ func (i *instance) resources(ctx context.Context, call *plugin.OperationCall) (j
 	for _, a := range listEach(ctx, i.now().named(), i.at(view)) {
 		r.Data = append(r.Data, a.data...)
 		if a.err != nil {
-			r.Failed = append(r.Failed, protocol.ServerFailure{Server: a.server, Reason: a.err.Error()})
+			r.Failed = append(r.Failed, protocol.ServerFailure{Server: a.server, Reason: reason(a.err).Error()})
 		}
 	}
 	return json.Marshal(r)
@@ -202,7 +204,7 @@ func (i *instance) complete(ctx context.Context, call *plugin.OperationCall) (js
 	}
 	servers := i.now().servers(p.Server)
 	if servers == nil {
-		return nil, fmt.Errorf("%w: %s", ErrNoServer, p.Server)
+		return nil, noServer(p.Server)
 	}
 	view, err := call.Host.State.View(ctx, "")
 	if err != nil {
@@ -263,7 +265,7 @@ func (i *instance) prompt(ctx context.Context, v *plugin.View, call *protocol.Co
 		}
 		text, files, err := s.Servers.Prompt(ctx, i.at(v), p.Server, p.Name, arguments)
 		if err != nil {
-			return plugin.Message{}, fmt.Errorf("get the prompt %s of the MCP server %s: %w", p.Name, p.Server, err)
+			return plugin.Message{}, fmt.Errorf("get the prompt %s of the MCP server %s: %w", p.Name, p.Server, reason(err))
 		}
 		return message(fmt.Sprintf("[The text of the prompt /%s of the MCP server %s]\n", call.Name, p.Server), text, files), nil
 	}
@@ -278,9 +280,19 @@ func (i *instance) resource(ctx context.Context, v *plugin.View, r protocol.Reso
 	}
 	text, files, err := servers.Resource(ctx, i.at(v), r.Server, r.URI)
 	if err != nil {
-		return plugin.Message{}, fmt.Errorf("read @%s:%s: %w", r.Server, r.URI, err)
+		return plugin.Message{}, fmt.Errorf("read @%s:%s: %w", r.Server, r.URI, reason(err))
 	}
 	return message(fmt.Sprintf("[The resource %s of the MCP server %s]\n", r.URI, r.Server), text, files), nil
+}
+
+// reason returns why a server failed, for people: without the code and the plugin's name, which the sentence around it has or does not need,
+// and without the method that the library puts before the server's words.
+func reason(err error) error {
+	err = child.Cause(err)
+	if method, why, ok := strings.Cut(err.Error(), `": `); ok && strings.HasPrefix(method, `calling "`) {
+		return errors.New(why)
+	}
+	return err
 }
 
 // sizeOf returns the bytes of a message.

@@ -279,7 +279,7 @@ func loggedIn(value json.RawMessage) (*auth.AuthorizationResult, error) {
 		Address string `json:"address"`
 	}
 	if err := json.Unmarshal(value, &filled); err != nil {
-		return nil, errors.New("the answer has no address")
+		return nil, errors.New("the answer has no address; paste the address of the page that the browser could not load")
 	}
 	return returned(filled.Address, callback)
 }

@@ -82,7 +82,7 @@ type Pool struct {
 }
 
 // errNoPool rejects new users after Shutdown.
-var errNoPool = errors.New("the pool is closed")
+var errNoPool = errors.New("lashd is shutting down")
 
 // use returns the server of an endpoint and registers by as a user.
 func (p *Pool) use(e *endpoint, by *Part) (*server, error) {

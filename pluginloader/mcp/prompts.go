@@ -133,7 +133,7 @@ func (p *Part) denied(ctx context.Context, id protocol.SessionID) (*protocol.Net
 func asking[T any](ctx context.Context, p *Part, at Session, server string, f func(context.Context, *sdk.ClientSession) (T, error)) (result T, err error) {
 	m := p.member(server)
 	if m == nil {
-		return result, fmt.Errorf("%w: %s", ErrNoServer, server)
+		return result, noServer(server)
 	}
 	denied, err := p.denied(ctx, at.ID)
 	if err != nil {

@@ -119,7 +119,7 @@ func otherKeys(c config.Config, k Key) error {
 // loginOnly returns an error for a provider that takes a login in place of a key.
 func loginOnly(name string) error {
 	if config.TakesLogin(name) {
-		return fmt.Errorf("%s takes a login in place of a key", Title(name))
+		return fmt.Errorf("%s takes a login in place of a key; run lash login %s", Title(name), name)
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func (s Setup) RemoveKey(ctx context.Context, name string) (variables []string, 
 		return nil, err
 	}
 	if !had {
-		return nil, fmt.Errorf("no key of %s is stored", name)
+		return nil, fmt.Errorf("no key of %s is stored; lash model providers shows where keys come from", Title(name))
 	}
 	if config.TakesLogin(name) {
 		return nil, nil // the daemon reads the store

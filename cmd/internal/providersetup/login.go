@@ -20,7 +20,7 @@ func (s Setup) LoginServer(name string) (*chatgpt.Server, error) {
 		return nil, err
 	}
 	if !config.TakesLogin(name) {
-		return nil, fmt.Errorf("%s takes an API key in place of a login", Title(name))
+		return nil, fmt.Errorf("%s takes an API key in place of a login; run lash login %s", Title(name), name)
 	}
 	if issuer := c.Providers[name].Login; issuer != "" {
 		return chatgpt.NewServer(issuer), nil

@@ -122,9 +122,17 @@ func askProvider(ctx context.Context, in *bufio.Reader, all []chat.Provider) (st
 		return all[n-1].Name, nil
 	}
 	if line == "" {
-		return "", errors.Join(errors.New("no provider was chosen"), err)
+		return "", unread("no provider was chosen; run lash login PROVIDER", err)
 	}
 	return line, nil
+}
+
+// unread returns the error of a question that got no answer: text, and why reading failed, unless the input had ended.
+func unread(text string, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return errors.New(text)
+	}
+	return fmt.Errorf("%s: %w", text, err)
 }
 
 // askKey reads a key: from the terminal without echo, or all of stdin.

@@ -100,7 +100,7 @@ func TestLogin(t *testing.T) {
 	t.Run("issue/18 logout deletes the key, and the running daemon forgets it", func(t *testing.T) {
 		p.want(0, "deleted the key of Anthropic", "", "logout")
 		p.want(console.ExitFailed, "", "no model is set up", "run", "hi")
-		p.want(console.ExitFailed, "", "no key of anthropic is stored", "logout", "anthropic")
+		p.want(console.ExitFailed, "", "no key of Anthropic is stored; lash model providers shows where keys come from", "logout", "anthropic")
 		p.want(console.ExitFailed, "", "lash login anthropic", "model", "test", "anthropic/claude-x")
 	})
 }

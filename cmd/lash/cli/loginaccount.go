@@ -56,7 +56,7 @@ func (c loginCommand) tokens(ctx context.Context, server *chatgpt.Server, in *bu
 		return chatgpt.Tokens{}, err
 	}
 	if err != nil && address == "" {
-		return chatgpt.Tokens{}, errors.Join(errors.New("no address was pasted"), err)
+		return chatgpt.Tokens{}, unread("no address was pasted; log in again, and paste the address of the page that the browser could not load", err)
 	}
 	return login.Finish(ctx, address)
 }

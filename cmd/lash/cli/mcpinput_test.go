@@ -111,7 +111,7 @@ func TestMCPPromptsAndResources(t *testing.T) {
 			t.Errorf("the turn ended with %+v, and the history is %s", r.Outcome, history())
 		}
 		r = asked[protocol.TurnReport](p, "turn/run", session+`,"input":[{"type":"text","text":"x"}],"resources":[{"server":"library","uri":"doc://books/none"}]}`)
-		if r.Outcome == nil || len(r.Issues) == 0 || r.Issues[0].Code != "resource_unavailable" || !strings.Contains(r.Issues[0].Message, "read @library:doc://books/none: ") {
+		if r.Outcome == nil || len(r.Issues) == 0 || r.Issues[0].Code != "resource_unavailable" || r.Issues[0].Message != "read @library:doc://books/none: Resource not found" {
 			t.Errorf("a missing resource ended the turn with %+v", r.Issues)
 		}
 		big := strings.Repeat("x", 3<<20)

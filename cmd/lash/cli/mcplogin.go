@@ -124,7 +124,7 @@ func (c mcpLoginCommand) address(ctx context.Context, listener net.Listener, log
 			case address != "":
 				return address, nil
 			case listener == nil:
-				return "", errors.New("no address was pasted")
+				return "", errors.New("no address was pasted; log in again, and paste the address of the page that the browser could not load")
 			}
 			pasted = nil // stdin has ended; the browser can still report
 		case err := <-failed:

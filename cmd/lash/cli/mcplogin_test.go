@@ -221,7 +221,7 @@ func TestMCPLogin(t *testing.T) {
 	p.want(0, "Added docs to ", "", "mcp", "add", "docs", g.URL+"/mcp")
 	p.until("the server requires a login", func(s protocol.PluginServer) bool { return s.Login == protocol.LoginNeeded && s.Tools == 0 })
 	p.want(0, "There was no login to docs.", "", "mcp", "logout", "docs")
-	p.want(console.ExitFailed, "", "there is no such MCP server: nothing", "mcp", "login", "nothing")
+	p.want(console.ExitFailed, "", "there is no MCP server nothing; lash mcp lists the servers", "mcp", "login", "nothing")
 
 	t.Run("part13/6 the browser reports to lash, and the server works after a restart of the daemon", func(t *testing.T) {
 		page := ""
