@@ -48,7 +48,7 @@ export function sessionCommands(parts: CommandContext): Commands {
     newSessionWith: () => newSession(parts, true),
     clearSession: () => newSession(parts, false, "here"),
     newSessionInSideBar: () => newSession(parts, false, "sideBar"),
-    openSession: change((id) => Promise.resolve(chats.show(id))),
+    openSession: (target: Target, nodeId?: unknown) => change((id) => Promise.resolve(typeof nodeId === "string" ? chats.give(id, { type: "goTo", nodeId }) : chats.show(id)))(target),
     openInSideBar: change((id) => chats.move(id, "sideBar")),
     openInEditor: change((id) => chats.move(id, "editor")),
     forkSession: change((sessionId) => fork(parts, sessionId)),

@@ -157,7 +157,7 @@ function begin(context: vscode.ExtensionContext): void {
       editSelection: () => editSelection(daemon, texts),
       trustReviewed: (uri?: vscode.Uri) => choices.respond(uri, true),
       showChoice: () => choices.reveal(),
-      findSession: () => findSession(daemon, sessions),
+      findSession: (_: undefined, words?: unknown) => findSession(daemon, sessions, typeof words === "string" ? words : ""),
       mcpServers: () => showServers(daemon, texts, (plugin, cwd) => sidebar.review(plugin, cwd), chats.active?.followed.view?.session.cwd ?? realFolders()[0]),
     }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),

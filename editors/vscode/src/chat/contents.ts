@@ -17,7 +17,7 @@ export async function handleContents(request: Request, daemon: Daemon, sessionId
     case "attach":
       return attachAll(await pickAttachments(), post);
     case "dropped":
-      return attachAll(request.uris.map((uri) => vscode.Uri.parse(uri)), post);
+      return attachAll(request.uris.map(fileOf), post);
     case "store":
       return storeFile(request, daemon, sessionId, post);
     case "picture":
@@ -25,6 +25,12 @@ export async function handleContents(request: Request, daemon: Daemon, sessionId
     case "context":
       return post(await context(daemon, sessionId));
   }
+}
+
+/** fileOf returns the file of a dropped address. In a remote window the views of the editor name it for the other side of the connection. */
+function fileOf(address: string): vscode.Uri {
+  const uri = vscode.Uri.parse(address);
+  return uri.scheme === "vscode-remote" && vscode.env.remoteName !== undefined ? vscode.Uri.from({ scheme: "file", path: uri.path }) : uri;
 }
 
 async function attachAll(uris: vscode.Uri[], post: Post) {

@@ -12,6 +12,9 @@ const most = { files: 12, folders: 4, symbols: 6 };
 /** The number of files of a folder that an attachment lists. */
 const maxListed = 500;
 
+/** The part of a command that names its output, in characters. */
+const maxLabel = 60;
+
 /** mentionSuggestions returns what the user can attach with a word after @: files, folders, the problems and the output of the terminal. */
 export async function mentionSuggestions(word: string): Promise<Suggestion[]> {
   const files = await workspaceFiles();
@@ -86,7 +89,7 @@ async function folder(uri: vscode.Uri): Promise<Attached> {
   const path = `${vscode.workspace.asRelativePath(uri)}/`;
   const inside = (await workspaceFiles()).filter((file) => file.path.startsWith(path)).map((file) => file.path);
   const more = inside.length > maxListed ? [`and ${inside.length - maxListed} more files`] : [];
-  return { label: path, text: [...inside.slice(0, maxListed), ...more].join("\n") };
+  return { kind: "folder", label: path, text: [...inside.slice(0, maxListed), ...more].join("\n") };
 }
 
 async function symbol({ uri, name, start, end }: Mention & { kind: "symbol" }): Promise<Attached> {
@@ -101,7 +104,7 @@ function problems(): Attached {
   if (lines.length === 0) {
     throw new Error("The editor shows no errors or warnings.");
   }
-  return { label: "problems", text: lines.join("\n") };
+  return { kind: "problems", label: "problems", text: lines.join("\n") };
 }
 
 function problemText(uri: vscode.Uri, { severity, range, message, source }: vscode.Diagnostic): string {
@@ -114,7 +117,7 @@ function terminal(): Attached {
   if (!last) {
     throw new Error("The terminals of this window have run no command since lashd started. Run one, and try again.");
   }
-  return { label: "terminal", text: `$ ${last.command}\n${last.output}` };
+  return { kind: "terminal", label: last.command.split("\n")[0]?.slice(0, maxLabel) || "terminal", text: `$ ${last.command}\n${last.output}` };
 }
 
 function selection(): Attached {

@@ -1,9 +1,10 @@
 import type { Answer } from "../model/approvals";
 import type { ContextPart } from "../model/context";
+import type { TextKind } from "../model/input";
 import type { Token } from "../model/languages";
 import type { Mention as ResourceMention } from "../model/resourceMentions";
 import type { SessionView } from "../model/session";
-import type { CompactionPreviewResult, DecisionID, Digest, Event, InputID, Item, ItemID, SessionID, SessionReadResult, TaskID, TurnID } from "../protocol";
+import type { CompactionPreviewResult, DecisionID, Digest, Event, InputID, Item, ItemID, NodeID, SessionID, SessionReadResult, TaskID, TurnID } from "../protocol";
 
 /** Attached is a file, or a part of one, that is sent with an input. */
 export interface Attached {
@@ -11,6 +12,8 @@ export interface Attached {
   label: string;
   /** the contents of a text; empty: only the name is sent */
   text: string;
+  /** what the text is; absent: a file with the label as its path */
+  kind?: TextKind;
   file?: AttachedFile;
 }
 
@@ -108,6 +111,8 @@ export type ToWebview =
   | { type: "history"; inputs: string[] }
   /** what a compaction would do; instructions are for its summary */
   | { type: "compaction"; preview: CompactionPreviewResult; instructions: string }
+  /** scroll to the message of a node, which may be in a part of the history that is not loaded */
+  | { type: "goTo"; nodeId: NodeID }
   /** a compaction has ended */
   | { type: "compacted"; ok: boolean }
   /** text for the input; with replace, in place of what is there */

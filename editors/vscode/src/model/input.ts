@@ -7,11 +7,18 @@ export function toInput(text: string, attached: Attached[]): InputPart[] {
   return text === "" ? parts : [...parts, { type: "text", text }];
 }
 
-function partOf({ label, text, file }: Attached): InputPart {
+/** headings name attached texts that are no files. */
+const headings = { terminal: "Terminal output", problems: "Problems of the editor", folder: "Files of the folder" } as const;
+
+/** TextKind is the kind of an attached text that is no file. */
+export type TextKind = keyof typeof headings;
+
+function partOf({ label, text, file, kind }: Attached): InputPart {
   if (file) {
     return { type: "attachment", attachment: { name: label, type: file.type, digest: file.digest } };
   }
-  return { type: "text", text: text === "" ? `File: ${label}\n` : `File: ${label}\n${fenced(text)}\n` };
+  const heading = `${kind ? headings[kind] : "File"}: ${label}\n`;
+  return { type: "text", text: text === "" ? heading : `${heading}${fenced(text)}\n` };
 }
 
 /** selectedLines names the lines of a selection. The last line counts only if some of it is selected. */
@@ -20,10 +27,19 @@ export function selectedLines({ start, end }: { start: { line: number }; end: { 
   return last === start.line + 1 ? String(last) : `${start.line + 1}-${last}`;
 }
 
-/** quotedOf returns the name and the text of an attachment that toInput made a text; undefined for other texts. */
-export function quotedOf(text: string): { label: string; text: string } | undefined {
-  const [, label, quoted = ""] = /^File: ([^\n]+)\n(?:(?:`{3,})\n([^]*?)\n?`{3,}\n)?$/.exec(text) ?? [];
-  return label === undefined ? undefined : { label, text: quoted };
+/** Quoted is an attachment that is a part of an input as a text. */
+export interface Quoted {
+  label: string;
+  text: string;
+  /** absent: a file */
+  kind?: TextKind;
+}
+
+/** quotedOf returns the attachment that toInput made a text; undefined for other texts. */
+export function quotedOf(text: string): Quoted | undefined {
+  const [, heading, label, quoted = ""] = /^([A-Z][a-z ]+): ([^\n]+)\n(?:(?:`{3,})\n([^]*?)\n?`{3,}\n)?$/.exec(text) ?? [];
+  const kind = (Object.keys(headings) as TextKind[]).find((one) => headings[one] === heading);
+  return label === undefined || (heading !== "File" && !kind) ? undefined : { label, text: quoted, ...(kind && { kind }) };
 }
 
 /** fenced encloses a text in a Markdown fence that is longer than any fence in it. */

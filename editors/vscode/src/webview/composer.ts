@@ -46,14 +46,14 @@ export class Composer {
     this.files = new Attachments(post, () => this.changed(), failed);
     this.resources = new ResourceChips(post, (word) => this.removeWord(word));
     this.field.rows = 3;
-    this.field.placeholder = "Ask lashd to do something. @ attaches, / runs a command.";
+    this.field.placeholder = "Ask lashd to do something. @ attaches, / runs a command. Hold Shift to drop files here.";
     this.field.addEventListener("input", () => (this.noCommand.hide(), this.suggestions.update(), this.changed()));
     this.field.addEventListener("keydown", (event) => this.handleKey(event));
     this.field.addEventListener("paste", (event) => this.take(event, event.clipboardData));
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => this.take(event, event.dataTransfer));
     this.steer.append(h("span", { class: "value" }, " Steer"));
-    const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also paste or drop them, or type @." });
+    const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also type @, paste them, or drop them while you hold Shift." });
     const settings = h("span", { class: "settings" }, this.model.element, this.effort.element, this.mode.element, this.sandbox.element, this.driver, meter);
     const bar = h("div", { class: "bar" }, attach, settings, this.stop, this.steer, this.send);
     place.append(this.suggestions.element, this.suggestions.none, h("div", { class: "box" }, this.chips, this.problem, this.noCommand.element, this.field, bar));

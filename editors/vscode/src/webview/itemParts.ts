@@ -1,5 +1,6 @@
 import { callText } from "../model/cells";
 import { decidedText, verdictOf } from "../model/decided";
+import type { Quoted } from "../model/input";
 import type { CallDecision, CellCall, Item, ToolOutput } from "../protocol";
 import { languageOf } from "../model/languages";
 import { counted } from "../model/sessions";
@@ -47,10 +48,14 @@ export function noticeOf(item: Item): string {
   return item.plugin ? `${item.plugin.plugin ?? ""} ${item.plugin.type}`.trim() : "";
 }
 
-/** quotedElement shows an attached text: its name, which opens the file, and the text folded by fold. */
-export function quotedElement({ label, text }: { label: string; text: string }, highlights: Highlights, fold: (title: string, body: () => Node[]) => HTMLElement): HTMLElement {
-  const name = h("a", { class: "chip" }, icon("file"), ` ${label}`);
-  name.setAttribute("href", label.replace(/-\d+$/, ""));
+const kindIcons = { terminal: "terminal", problems: "warning", folder: "folder" } as const;
+
+/** quotedElement shows an attached text: its name, which opens a file, and the text folded by fold. */
+export function quotedElement({ label, text, kind }: Quoted, highlights: Highlights, fold: (title: string, body: () => Node[]) => HTMLElement): HTMLElement {
+  const name = h(kind ? "span" : "a", { class: "chip" }, icon(kind ? kindIcons[kind] : "file"), ` ${label}`);
+  if (!kind) {
+    name.setAttribute("href", label.replace(/-\d+$/, ""));
+  }
   const code = () => {
     const element = h("code", {}, text);
     highlights.paint(element, languageOf(label.replace(/:\d+(-\d+)?$/, "")), text);

@@ -54,6 +54,20 @@ export class List<R extends Row> {
     this.draw();
   }
 
+  /** reveal scrolls to a row and gives it the focus. */
+  reveal(key: string): void {
+    const at = this.index.get(key);
+    if (at === undefined) {
+      return;
+    }
+    this.following = false;
+    for (let round = 0; round < 3; round++) { // rows around it get their heights when they are mounted
+      this.scroller.scrollTop = this.top(at);
+      this.draw();
+    }
+    this.mounted.get(key)?.element.focus({ preventScroll: true });
+  }
+
   /** moveFocus moves the focus to the next or previous row. */
   moveFocus(by: 1 | -1): void {
     const now = this.rows.findIndex(({ key }) => this.mounted.get(key)?.element.contains(document.activeElement));

@@ -12,6 +12,7 @@ import { icon } from "./icons";
 import { Items } from "./items";
 import { openLinks } from "./links";
 import { List } from "./list";
+import { OlderPages } from "./olderPages";
 import { planOf, rowsOf, type ChatRow } from "./rows";
 import { Welcome } from "./welcome";
 
@@ -37,10 +38,10 @@ let view: SessionView | undefined;
 let options: Options = { sendOnEnter: true, showReasoning: false };
 let connected = false;
 let times: Record<string, number> = {}; // when the default answers to open decisions apply
-let requestedCursor = ""; // the cursor of the last requested page
 
 const items = new Items(post, pageColors);
-const list = new List<ChatRow>(byId("scroller"), byId("list"), (row, old) => items.row(row, old), loadOlder);
+const list = new List<ChatRow>(byId("scroller"), byId("list"), (row, old) => items.row(row, old), () => older.load(view));
+const older = new OlderPages(post, (itemId) => list.reveal(itemId));
 const questions = new QuestionCards(byId("asked"), post, () => composer.focus(), items.highlights);
 const welcome = new Welcome(byId("welcome"), post, (text) => composer.setText(text));
 const context = new ContextPanel(byId("context"), () => post({ type: "context" }));
@@ -53,19 +54,12 @@ function pageColors(): PageColors {
   return { background: style.getPropertyValue("--vscode-editor-background"), foreground: style.getPropertyValue("--vscode-editor-foreground") };
 }
 
-function loadOlder() {
-  if (view?.older !== undefined && view.older !== requestedCursor) {
-    requestedCursor = view.older;
-    post({ type: "older" });
-  }
-}
-
 function receive(message: ToWebview) {
   switch (message.type) {
     case "reset":
       ({ view, options, connected } = message);
       times = Object.fromEntries(Object.entries(message.left).map(([id, left]) => [id, Date.now() + left]));
-      requestedCursor = "";
+      older.reset();
       items.showReasoning = options.showReasoning;
       break;
     case "events":
@@ -116,6 +110,9 @@ function receive(message: ToWebview) {
     case "compacted":
       compaction.ended(message.ok);
       return;
+    case "goTo":
+      older.goTo(message.nodeId);
+      break;
     case "draft":
       composer[message.replace ? "setText" : "restoreText"](message.text);
       return;
@@ -144,6 +141,7 @@ function draw() {
   }
   items.known = { cwd: view.session.cwd, tasks: view.tasks };
   list.set(rowsOf(view));
+  older.seek(view);
   welcome.show(view.items.length === 0 && view.turnId === undefined, view.session.config, options.demo);
   questions.show(view.decisions, connected, view.session, times);
   composer.show(view.turnId !== undefined, connected, options);

@@ -94,6 +94,23 @@ describe("issue/6-1 the page of a chat", function () {
     assert.ok(Math.abs((after?.y ?? 0) - (before?.y ?? 0)) <= 2, `${JSON.stringify(before)} became ${JSON.stringify(after)}`);
   });
 
+  it("part/13 goes to a message, also to one of an older page, and gives it the focus", async () => {
+    const focused = () => chat.page.evaluate(() => {
+      const row = document.activeElement?.closest<HTMLElement>(".row");
+      const [at, list] = [row?.getBoundingClientRect(), document.getElementById("scroller")?.getBoundingClientRect()];
+      return { item: row?.dataset.item, seen: at && list && at.top >= list.top - 1 && at.top < list.bottom };
+    });
+    await reset(many.slice(3000, 3200), { older: "cursor" });
+    await tell({ type: "goTo", nodeId: "nod_3042" });
+    await drawn();
+    assert.deepEqual(await focused(), { item: "nod_3042:0", seen: true });
+    await tell({ type: "goTo", nodeId: "nod_2810" });
+    assert.equal(await chat.page.evaluate(() => window.asked.filter(({ type }) => type === "older").length), 1);
+    await tell({ type: "page", page: { session: attached.session, data: many.slice(2800, 3000) } });
+    await drawn();
+    assert.deepEqual(await focused(), { item: "nod_2810:0", seen: true });
+  });
+
   it("stays at the end when a question shrinks the list", async () => {
     await reset(many.slice(3000, 3200));
     await drawn();
