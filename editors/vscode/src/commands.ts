@@ -2,9 +2,9 @@ import * as vscode from "vscode";
 import type { Chats } from "./chat/chats";
 import { kindOf, messageOf, type Daemon, type State } from "./daemon/daemon";
 import { driverOfNew } from "./drivers";
-import { titleOf } from "./model/sessions";
 import type { DecisionChoice, DecisionID, SessionID } from "./protocol";
 import type { Sessions } from "./sessions";
+import { archive, compact, fork, remove, rename, stop } from "./sessionChanges";
 import type { Questions } from "./views/questions";
 import { sessionOf, type Node } from "./views/sessionTree";
 import { shownWhole } from "./toasts";
@@ -54,7 +54,7 @@ export function sessionCommands(parts: CommandContext): Commands {
     forkSession: change((sessionId) => fork(parts, sessionId)),
     renameSession: (target: Target, title?: unknown) => change((id) => rename(parts, id, typeof title === "string" ? title : ""))(target),
     stopSession: change((id) => stop(parts, id)),
-    archiveSession: change((sessionId) => daemon.change("session/archive", { sessionId })),
+    archiveSession: change((id) => archive(parts, id)),
     unarchiveSession: change((sessionId) => daemon.change("session/archive", { sessionId, undo: true })),
     deleteSession: change((id) => remove(parts, id)),
     compactSession: (target: Target, instructions?: unknown) => change((id) => compact(parts, id, typeof instructions === "string" ? instructions : ""))(target),
@@ -130,47 +130,6 @@ async function newSession({ daemon, chats, offerModel }: CommandContext, askDriv
 function folder() {
   const all = vscode.workspace.workspaceFolders ?? [];
   return all.length > 1 ? vscode.window.showWorkspaceFolderPick({ placeHolder: "Select the folder for the new session" }) : Promise.resolve(all[0]);
-}
-
-async function fork({ daemon, chats }: CommandContext, id: SessionID) {
-  const { sessionId } = await daemon.change("session/fork", { sessionId: id });
-  chats.show(sessionId, id);
-}
-
-/** compact shows in the chat what a compaction would do. The user starts it there. */
-async function compact({ daemon, chats }: CommandContext, sessionId: SessionID, instructions: string) {
-  const preview = await daemon.call("session/compactPreview", { sessionId });
-  if (preview.compacts) {
-    chats.give(sessionId, { type: "compaction", preview, instructions });
-  } else {
-    void vscode.window.showInformationMessage("lashd: The history is too short to compact.");
-  }
-}
-
-/** rename gives a session a title, which it asks for if it is empty. */
-async function rename({ daemon, sessions }: CommandContext, sessionId: SessionID, given: string) {
-  const session = sessions.list.get(sessionId);
-  const title = given || (await vscode.window.showInputBox({ prompt: "Session title", value: session && titleOf(session) }));
-  if (title) {
-    await daemon.change("session/setTitle", { sessionId, title });
-  }
-}
-
-async function stop({ daemon }: CommandContext, sessionId: SessionID) {
-  const { data } = await daemon.call("turn/list", { sessionId, limit: 10 });
-  const running = data.find((turn) => turn.state === "running" || turn.state === "waiting");
-  if (running) {
-    await daemon.change("turn/interrupt", { turnId: running.turnId });
-  }
-}
-
-async function remove({ daemon, sessions, chats }: CommandContext, sessionId: SessionID) {
-  const session = sessions.list.get(sessionId);
-  const question = `Delete the session "${session ? titleOf(session) : sessionId}" permanently?`;
-  if (await vscode.window.showWarningMessage(question, { modal: true }, "Delete")) {
-    chats.close(sessionId);
-    await daemon.change("session/delete", { sessionId });
-  }
 }
 
 /** restartDaemon ends the daemon, and the extension starts it again. Running turns continue after that. */

@@ -71,6 +71,8 @@ function askForTrust(context: vscode.ExtensionContext): vscode.Disposable {
 function begin(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("lashd", { log: true });
   const inDemo = () => context.workspaceState.get(demoKey, false);
+  const showDemo = () => vscode.commands.executeCommand("setContext", "lashd.inDemo", inDemo());
+  void showDemo();
   const { version } = context.extension.packageJSON as { version: string };
   let bundled: string | undefined;
   const daemon = new Daemon({ program: () => program(context, bundled, inDemo()), version, log });
@@ -133,6 +135,7 @@ function begin(context: vscode.ExtensionContext): void {
   const demo = async (on: boolean) => {
     chats.closeAll();
     await context.workspaceState.update(demoKey, on);
+    await showDemo();
     daemon.start();
     if (on) {
       await vscode.commands.executeCommand("lashd.newSession");

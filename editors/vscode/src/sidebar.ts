@@ -33,12 +33,12 @@ export class Sidebar {
     this.tasks = new Tasks(daemon, log);
     this.plugins = new Plugins(daemon, this.tools, texts, choices);
     this.snapshots = new Snapshots(daemon, log);
-    this.restore = new SnapshotCommands(daemon, sessions, this.snapshots, texts);
     const problems = new Problems();
     const tools = new ToolTree(this.tools);
     const view = vscode.window.createTreeView("lashd.tools", { treeDataProvider: tools, manageCheckboxStateManually: true });
     const tasks = vscode.window.createTreeView("lashd.tasks", { treeDataProvider: new TaskTree(this.tasks) });
     const snapshots = vscode.window.createTreeView("lashd.snapshots", { treeDataProvider: new SnapshotTree(this.snapshots) });
+    this.restore = new SnapshotCommands(daemon, sessions, this.snapshots, texts, (snapshot) => snapshots.reveal({ snapshot }, { select: true, focus: false }));
     view.onDidChangeCheckboxState((e) => void tools.toggle(e.items));
     this.tools.onChange(() => problems.show(this.tools.plugins));
     // The daemon watches the plugins of a workspace after it has found the first one. When a directory tree appears, VS Code reports only

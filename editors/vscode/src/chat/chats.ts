@@ -113,6 +113,11 @@ export class Chats implements vscode.WebviewPanelSerializer {
     return Promise.resolve();
   }
 
+  /** isOpen reports whether the chat of a session is open. */
+  isOpen(id: SessionID): boolean {
+    return this.open.has(id);
+  }
+
   /** visible reports whether the chat of a session is visible. */
   visible(id: SessionID): boolean {
     return this.open.get(id)?.visible ?? false;

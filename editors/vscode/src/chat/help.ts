@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
+import { labelText } from "../model/printable";
 import { ownNames } from "../model/slashCommands";
 import type { SessionID } from "../protocol";
 import { commandsFor, runCommand } from "./input";
@@ -29,5 +30,5 @@ export async function showHelp(daemon: Daemon, sessionId: SessionID, give: (mess
 function itemOf(suggestion: Suggestion, also: readonly string[] = []): Item {
   const { label, detail, hint = "", icon } = suggestion;
   const names = also.length > 0 ? `(also ${also.map((name) => `/${name}`).join(", ")})` : "";
-  return { label: `$(${icon}) ${label}`, description: [detail, hint, names].filter(Boolean).join(" "), suggestion };
+  return { label: `$(${icon}) ${labelText(label)}`, description: labelText([detail, hint, names].filter(Boolean).join(" ")), suggestion };
 }

@@ -59,7 +59,8 @@ export const isEditRule = (rule: ApprovalRule) => [...editRules("ask"), ...editR
 /** readOnlyToolRules allow the editor tools that only read. Without a rule, lashd asks before every call of a client's tool. */
 const readOnlyToolRules: readonly ApprovalRule[] = ["editor_open_files", "editor_diagnostics", "editor_reveal"].map((tool) => ({ tool, action: "allow" }));
 
-const isReadOnlyToolRule = (rule: ApprovalRule) => readOnlyToolRules.some((look) => same(look, rule));
+/** isReadOnlyToolRule reports whether a rule allows a read-only editor tool, as the extension sets it. */
+export const isReadOnlyToolRule = (rule: ApprovalRule): boolean => readOnlyToolRules.some((look) => same(look, rule));
 
 /**
  * allowReadOnlyTools returns approval settings that allow the read-only editor tools, or undefined if nothing changes. It leaves a session

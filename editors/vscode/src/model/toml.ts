@@ -4,6 +4,8 @@ export interface Schema {
   description?: string;
   enum?: string[];
   properties?: Record<string, Schema>;
+  /** the schema of the members that have names of the user's choice */
+  additionalProperties?: boolean | Schema;
   items?: Schema;
 }
 
@@ -34,7 +36,7 @@ export function suggestions(schema: Schema, before: string, after: string): Sugg
     return [];
   }
   const existing = new Set([...keysBelow(lines.slice(lines.findLastIndex((l) => head.test(l)) + 1)), ...keysBelow(after.split("\n"))]);
-  const keys = Object.entries(schemaAt(schema, table)?.properties ?? {}).filter(([key, s]) => !existing.has(key) && !isTable(s));
+  const keys = Object.entries(schemaAt(schema, table)?.properties ?? {}).filter(([key, s]) => !existing.has(key) && (table.length > 0 || !isTable(s)));
   return [...keys.map(([key, s]) => keySuggestion(key, s)), ...tables(schema)];
 }
 
@@ -59,8 +61,14 @@ function keysBelow(lines: string[]): string[] {
 
 /** schemaAt returns the schema of a path. For an array of tables it returns the schema of one table. */
 function schemaAt(schema: Schema, path: string[]): Schema | undefined {
-  const found = path.reduce<Schema | undefined>((at, key) => (at?.items ?? at)?.properties?.[key], schema);
+  const found = path.reduce<Schema | undefined>((at, key) => memberOf(at?.items ?? at, key), schema);
   return found?.items?.properties ? { ...found.items, description: found.description } : found;
+}
+
+/** memberOf returns the schema of a member of a table. */
+function memberOf(table: Schema | undefined, key: string): Schema | undefined {
+  const named = table?.additionalProperties;
+  return table?.properties?.[key] ?? (typeof named === "object" ? named : undefined);
 }
 
 const isTable = (s: Schema) => s.type === "object" || s.items?.type === "object";
@@ -68,14 +76,15 @@ const isTable = (s: Schema) => s.type === "object" || s.items?.type === "object"
 function tables(schema: Schema): Suggestion[] {
   const all = Object.entries(schema.properties ?? {}).filter(([, s]) => isTable(s));
   return all.map(([key, s]) => {
-    const named = s.properties || s.items ? key : `${key}.\${1:NAME}`;
+    const named = !s.properties && !s.items;
     const [open, close] = s.items ? ["[[", "]]"] : ["[", "]"];
-    return { label: `${open}${key}${close}`, insert: `${open}${named}${close}\n`, description: s.description ?? "" };
+    const written = (name: string) => `${open}${key}${named ? `.${name}` : ""}${close}`;
+    return { label: written("NAME"), insert: `${written("${1:NAME}")}\n`, description: s.description ?? "" };
   });
 }
 
 function keySuggestion(key: string, s: Schema): Suggestion {
-  const value = s.enum ? `"\${1|${s.enum.join(",")}|}"` : ({ string: '"$1"', boolean: "${1|true,false|}", array: "[$1]" }[s.type ?? ""] ?? "$1");
+  const value = s.enum ? `"\${1|${s.enum.join(",")}|}"` : ({ string: '"$1"', boolean: "${1|true,false|}", array: "[$1]", object: "{ $1 }" }[s.type ?? ""] ?? "$1");
   return { label: key, insert: `${key} = ${value}`, description: s.description ?? "" };
 }
 

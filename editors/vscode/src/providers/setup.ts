@@ -28,8 +28,8 @@ export interface SetupContext {
 const onlyLocal = "@local";
 
 /**
- * Setup stores the API keys of providers. It passes a key to the daemon of the user and keeps it nowhere. It also sets the context
- * lashd.noModel, which selects the text of an empty list of sessions.
+ * Setup stores the API keys of providers. It passes a key to the daemon of the user and keeps it nowhere. Its contexts lashd.noModel and
+ * lashd.hasModel select the text of an empty list of sessions and complete a step of the walkthrough.
  */
 export class Setup {
   private known?: boolean; // whether there is a model
@@ -51,7 +51,8 @@ export class Setup {
       return;
     }
     this.known = (await daemon.call("model/list", {})).data.length > 0;
-    await vscode.commands.executeCommand("setContext", "lashd.noModel", !this.known);
+    const contexts = { noModel: !this.known, hasModel: this.known && !this.context.inDemo() };
+    Object.entries(contexts).forEach(([name, on]) => void vscode.commands.executeCommand("setContext", `lashd.${name}`, on));
   }
 
   /** localModels returns the models of servers that run on this machine. */
@@ -122,9 +123,7 @@ export class Setup {
     if (!stored) {
       return;
     }
-    if (stored.restart) {
-      await this.restart();
-    }
+    await (stored.restart && this.restart());
     const [first] = stored.usedFirst ?? [];
     await this.done(provider, `${provider.title} is set up.${first ? ` The key from ${first} still counts before the stored one.` : ""}`);
   }

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
-import { parseRule, ruleText, verdictText } from "../model/rules";
+import { parseRule, ruleGroups, ruleNote, ruleText, verdictText } from "../model/rules";
 import type { ListedRule, RuleLevel, SessionID } from "../protocol";
 import { shownWhole } from "../toasts";
 import { labelText } from "../model/printable";
@@ -24,8 +24,7 @@ export async function showRules(daemon: Daemon, place: Place): Promise<void> {
     pick.items = [
       { label: "$(add) Add a rule\u2026", run: () => addRule(daemon, place) },
       { label: "$(beaker) Try a command\u2026", run: () => tryCommand(daemon, place) },
-      { label: "", kind: vscode.QuickPickItemKind.Separator },
-      ...data.map((rule): RuleItem => ({ label: labelText(ruleText(rule)), description: labelText(`${rule.level} \u00b7 ${rule.from}`), rule, buttons: rule.ruleId ? [trash] : [] })),
+      ...ruleGroups(data).flatMap(({ title, rules }): RuleItem[] => [{ label: title, kind: vscode.QuickPickItemKind.Separator }, ...rules.map(ruleItem)]),
       ...problems.map((problem): RuleItem => ({ label: `$(warning) ${labelText(problem)}` })),
     ];
     pick.busy = false;
@@ -51,6 +50,10 @@ export async function showRules(daemon: Daemon, place: Place): Promise<void> {
   } finally {
     pick.dispose();
   }
+}
+
+function ruleItem(rule: ListedRule): RuleItem {
+  return { label: labelText(ruleText(rule)), description: labelText(ruleNote(rule)), rule, buttons: rule.ruleId ? [trash] : [] };
 }
 
 /** addRule asks for a rule and where it applies. */

@@ -3,6 +3,7 @@ import { showChanges } from "../chat/changes";
 import { rewind, rewindFiles } from "../chat/rewind";
 import type { Commands } from "../commands";
 import type { Daemon } from "../daemon/daemon";
+import { titleOf } from "../model/sessions";
 import { restoreText, sideText } from "../model/snapshots";
 import type { FilePoint, SnapshotInfo, SnapshotPreviewResult } from "../protocol";
 import type { Sessions } from "../sessions";
@@ -12,7 +13,8 @@ import { shownWhole } from "../toasts";
 
 /** SnapshotCommands implements the commands on snapshots and file points of the current session. */
 export class SnapshotCommands {
-  constructor(readonly daemon: Daemon, private readonly sessions: Sessions, private readonly snapshots: Snapshots, readonly texts: Texts) {}
+  /** show shows a snapshot in the view. */
+  constructor(readonly daemon: Daemon, private readonly sessions: Sessions, private readonly snapshots: Snapshots, readonly texts: Texts, private readonly show: (snapshot: SnapshotInfo) => Thenable<void>) {}
 
   get commands(): Commands {
     return {
@@ -29,11 +31,17 @@ export class SnapshotCommands {
     const sessionId = this.session();
     const taken = new Set(this.snapshots.snapshots.map(({ name }) => name));
     const validateInput = (name: string) => (taken.has(name) ? "A snapshot with this name already exists." : undefined);
-    const name = await vscode.window.showInputBox({ prompt: "Snapshot name", validateInput });
-    if (name) {
-      await this.daemon.change("snapshot/create", { sessionId, name });
-      await this.snapshots.load();
+    const session = this.sessions.list.get(sessionId);
+    const of = session ? titleOf(session) : sessionId;
+    const name = await vscode.window.showInputBox({ title: `Snapshot of "${of}"`, prompt: "Name of the snapshot", validateInput });
+    if (!name) {
+      return;
     }
+    await this.daemon.change("snapshot/create", { sessionId, name });
+    await this.snapshots.load();
+    const made = this.snapshots.snapshots.find((snapshot) => snapshot.name === name);
+    await (made && this.show(made));
+    void vscode.window.showInformationMessage(...shownWhole(`lashd: Saved "${name}", a snapshot of "${of}": its conversation, plugins, tools and monitors, but no files.`));
   }
 
   /** preview compares the session now with the session after a restore. */

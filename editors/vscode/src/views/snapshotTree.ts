@@ -20,6 +20,7 @@ export class Snapshots {
   points: FilePoint[] = [];
   sessionId?: SessionID;
   private latestLoad = 0;
+  private newestLoad?: Promise<void>;
 
   constructor(private readonly daemon: Daemon, private readonly log: Log) {
     daemon.onState((state) => void (state.kind === "ready" && this.load()));
@@ -33,9 +34,12 @@ export class Snapshots {
     }
   }
 
-  /** load reads the snapshots and file points. Only the newest of several concurrent loads takes effect. */
-  async load(): Promise<void> {
-    const thisLoad = ++this.latestLoad;
+  /** load reads the snapshots and file points. Only the newest of several concurrent loads takes effect, and all wait for it. */
+  load(): Promise<void> {
+    return (this.newestLoad = this.read(++this.latestLoad));
+  }
+
+  private async read(thisLoad: number): Promise<void> {
     const { sessionId, daemon } = this;
     try {
       const [snapshots, points] = sessionId === undefined ? [[], []] : await Promise.all([
@@ -46,6 +50,8 @@ export class Snapshots {
         this.snapshots = snapshots.toSorted((a, b) => b.atMs - a.atMs);
         this.points = points.filter(({ files, unrestorable }) => files > 0 || unrestorable).toReversed();
         this.changes.fire();
+      } else {
+        await this.newestLoad;
       }
     } catch (error) {
       this.log.warn(`snapshots: ${messageOf(error)}`);
@@ -71,6 +77,11 @@ export class SnapshotTree implements vscode.TreeDataProvider<SnapshotNode> {
       return [];
     }
     return node.group === "Snapshots" ? snapshots.map((snapshot) => ({ snapshot })) : points.map((point) => ({ point }));
+  }
+
+  /** getParent lets the view show a snapshot that somebody asks for. */
+  getParent(node: SnapshotNode): SnapshotNode | undefined {
+    return "snapshot" in node ? { group: "Snapshots" } : "point" in node ? { group: "File Changes" } : undefined;
   }
 
   getTreeItem(node: SnapshotNode): vscode.TreeItem {

@@ -29,7 +29,10 @@ describe("issue/6-1 config.toml in the extension host", () => {
     assert.deepEqual((await offered()).filter((label) => label.startsWith('"')), ['"readOnly"', '"workspace"', '"fullAccess"']);
     await write("[undo]\noff = false\n");
     const keys = await offered();
-    assert.deepEqual([keys.includes("budget_mib"), keys.includes("off"), keys.includes("model"), keys.includes("[[models]]")], [true, false, false, true]);
+    assert.deepEqual([keys.includes("budget_mib"), keys.includes("off"), keys.includes("model"), keys.includes("[[models]]"), keys.includes("[providers.NAME]")], [true, false, false, true, true]);
+    await write("[providers.acme]\n");
+    const ofServer = await offered();
+    assert.deepEqual([ofServer.includes("base_url"), ofServer.includes("key")], [true, true]);
   });
 
   it("has descriptions", async () => {

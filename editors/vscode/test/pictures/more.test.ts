@@ -89,8 +89,8 @@ describe("more pictures", function () {
     await code.run("lashd: Take Snapshot...");
     await code.quickInput.fill("before the redesign");
     await code.page.keyboard.press("Enter");
-    await pane("Snapshots").click();
     await row(/^before the redesign/).waitFor();
+    await code.run("Notifications: Clear All Notifications");
     await code.say("Redesign the cart.");
     await code.answered("Done.");
     await row(/^before the redesign/).hover();

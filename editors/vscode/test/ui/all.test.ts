@@ -145,6 +145,11 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await code.page.keyboard.press("Enter");
     await code.page.locator(".tab", { hasText: "another name" }).waitFor();
     await code.menu(row("another name"), "Archive Session");
+    await code.page.locator(".tab", { hasText: "another name" }).waitFor({ state: "detached" });
+    await code.page.locator(".notification-toast", { hasText: 'Archived "another name".' }).getByRole("button", { name: "Undo" }).click();
+    await code.page.locator(".tab", { hasText: "another name" }).waitFor();
+    assert.equal(newest()?.title, "another name");
+    await code.menu(row("another name"), "Archive Session");
     await code.page.getByRole("treeitem", { name: /^Archived/ }).waitFor();
     assert.equal(newest()?.title === "another name", false);
     await code.page.getByRole("treeitem", { name: /^Archived/ }).click();

@@ -33,12 +33,14 @@ describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", fun
 
   it("takes a snapshot, compares it, and restores it after confirmation", async () => {
     await code.newSession();
-    await unfold("Snapshots");
     await say("hi", "Hello!");
     await code.run("lashd: Take Snapshot...");
+    await code.page.locator(".quick-input-widget:visible .quick-input-title", { hasText: 'Snapshot of "hi"' }).waitFor();
     await field().fill("before");
     await code.page.keyboard.press("Enter");
-    await row(/^before/).waitFor();
+    await row(/^before/).waitFor(); // the view opens
+    await code.page.locator(".notification-toast", { hasText: 'Saved "before", a snapshot of "hi": its conversation, plugins, tools and monitors, but no files.' }).waitFor();
+    await code.run("Notifications: Clear All Notifications");
     await say("and more", "Hello!");
     await row(/^before/).hover();
     await row(/^before/).getByRole("button", { name: "Restore Snapshot" }).click();
