@@ -11,15 +11,15 @@ export interface Mode {
   plan?: boolean;
 }
 
-/** commandsText says whether lashd asks before commands. */
+/** commandsText says whether lashd asks before commands. The list of modes shows about 80 characters, so what can surprise stands first. */
 const commandsText: Record<SandboxMode, string> = {
-  readOnly: "Commands run in a sandbox without a question, and change nothing.",
-  workspace: "Commands run in a sandbox without a question, and can change this folder.",
-  fullAccess: "Asks before each command.",
+  readOnly: "Does not ask before commands, which change nothing.",
+  workspace: "Does not ask before commands, which can change this folder.",
+  fullAccess: "Asks before commands.",
 };
 
-const askBeforeEdits: Mode = { name: "Ask before edits", about: (sandbox) => `Asks before each edit of a file. ${commandsText[sandbox]}`, edits: "ask" };
-const editFreely: Mode = { name: "Edit without asking", about: (sandbox) => `Edits files of this folder without a question. ${commandsText[sandbox]}`, edits: "allow" };
+const askBeforeEdits: Mode = { name: "Ask before edits", about: (sandbox) => `Asks before edits. ${commandsText[sandbox]}`, edits: "ask" };
+const editFreely: Mode = { name: "Edit without asking", about: (sandbox) => `Edits this folder. ${commandsText[sandbox]}`, edits: "allow" };
 const plan: Mode = { name: "Plan", about: () => "Reads, searches and plans. Changes nothing.", plan: true };
 
 export const modes: readonly Mode[] = [
@@ -27,7 +27,7 @@ export const modes: readonly Mode[] = [
   editFreely,
   plan,
   { name: "Ask before every call", about: () => "Asks before every tool call, also before one that only reads.", approval: "ask" },
-  { name: "Do not ask", about: () => "Asks only before calls that change protected files or leave the sandbox, and where a rule says so.", approval: "allow" },
+  { name: "Do not ask", about: () => "Asks only where a rule says so, or before calls that leave the sandbox.", approval: "allow" },
   { name: "Deny", about: () => "Denies every tool call that no rule allows.", approval: "deny" },
 ];
 

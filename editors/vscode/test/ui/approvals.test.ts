@@ -106,7 +106,7 @@ describe("part/11 approvals in a real VS Code", function () {
     rmSync(written, { force: true });
     await code.newSession();
     assert.deepEqual([await mode.innerText(), await code.chat.getByRole("button", { name: /^Sandbox: / }).innerText()], ["Edit without asking", "Sandbox: workspace"]);
-    assert.equal(await code.chat.locator("#welcome .asks").innerText(), "Edit without asking. Edits files of this folder without a question. Commands run in a sandbox without a question, and can change this folder. Change\u2026");
+    assert.equal(await code.chat.locator("#welcome .asks").innerText(), "Edit without asking. Edits this folder. Does not ask before commands, which can change this folder. Change\u2026");
     await code.say("write a file");
     await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
     assert.deepEqual([readFileSync(written, "utf8"), await card.count()], ["x\ny\n", 0]);

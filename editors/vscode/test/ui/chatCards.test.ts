@@ -61,7 +61,7 @@ describe("part15 cards and settings of a chat", function () {
     await reset({}, { approval: { sandbox: "workspace" } });
     const [mode, sandbox] = [chat.page.getByRole("button", { name: "Mode: Edit without asking" }), chat.page.getByRole("button", { name: "Sandbox: workspace" })];
     assert.deepEqual([await mode.innerText(), await sandbox.innerText()], ["Edit without asking", "Sandbox: workspace"]);
-    assert.match((await mode.getAttribute("title")) ?? "", /^Mode: Edit without asking\. Edits files of this folder without a question\. Commands run in a sandbox/);
+    assert.match((await mode.getAttribute("title")) ?? "", /^Mode: Edit without asking\. Edits this folder\. Does not ask before commands, which can change this folder/);
     assert.deepEqual([await mode.locator(".codicon-shield, .codicon-chevron-down").count(), await sandbox.locator(".codicon-lock, .codicon-chevron-down").count()], [2, 2]);
     await mode.click();
     await sandbox.click();
@@ -110,9 +110,9 @@ describe("part15 cards and settings of a chat", function () {
   it("7 say in a new chat what lashd asks about in this session", async () => {
     const asks = chat.page.locator("#welcome .asks");
     await reset({}, { approval: { sandbox: "workspace" } });
-    assert.equal(await asks.innerText(), "Edit without asking. Edits files of this folder without a question. Commands run in a sandbox without a question, and can change this folder. Change\u2026");
+    assert.equal(await asks.innerText(), "Edit without asking. Edits this folder. Does not ask before commands, which can change this folder. Change\u2026");
     await reset({}, { approval: { sandbox: "fullAccess" } });
-    assert.equal(await asks.innerText(), "Ask before edits. Asks before each edit of a file. Asks before each command. Change\u2026");
+    assert.equal(await asks.innerText(), "Ask before edits. Asks before edits. Asks before commands. Change\u2026");
     await asks.getByRole("button", { name: "Change\u2026" }).click();
     assert.deepEqual(await asked("run"), [{ type: "run", command: "chooseMode" }]);
   });

@@ -38,9 +38,13 @@ describe("issue/6-1 modes of a session", () => {
   });
 
   it("part15/23 describe commands by the sandbox", () => {
-    assert.equal(modes[0]!.about("workspace"), "Asks before each edit of a file. Commands run in a sandbox without a question, and can change this folder.");
-    assert.equal(modes[0]!.about("readOnly"), "Asks before each edit of a file. Commands run in a sandbox without a question, and change nothing.");
-    assert.equal(modes[1]!.about("fullAccess"), "Edits files of this folder without a question. Asks before each command.");
+    for (const mode of modes) {
+      const texts = (["readOnly", "workspace", "fullAccess"] as const).map((sandbox) => mode.about(sandbox));
+      assert.deepEqual(texts.filter((text) => text.length > 82), [], "the list of modes cuts longer texts");
+    }
+    assert.equal(modes[0]!.about("workspace"), "Asks before edits. Does not ask before commands, which can change this folder.");
+    assert.equal(modes[0]!.about("readOnly"), "Asks before edits. Does not ask before commands, which change nothing.");
+    assert.equal(modes[1]!.about("fullAccess"), "Edits this folder. Asks before commands.");
     assert.deepEqual([{ mode: "ask", sandbox: "workspace" }, { sandbox: "readOnly" }, { sandbox: "fullAccess" }, {}].map((approval) => sandboxText(config({ approval } as Partial<Config>))), ["Sandbox: workspace", "Sandbox: read only", "No sandbox", "No sandbox"]);
   });
 
