@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// CallTitle names a call of one of lashd's own tools for people, as one line: a form of the verb, the subject, the detail. For tells
-// which form of the verb fits.
+// CallTitle names a call of one of lashd's own tools for people, as one line: a form of the verb, the subject, the detail. For returns the
+// form that fits.
 type CallTitle struct {
 	Kind    ToolKind `json:"kind"`
 	Verb    string   `json:"verb"`              // of a call that waits for an answer, failed or was cancelled, such as: Run

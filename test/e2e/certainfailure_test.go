@@ -20,7 +20,7 @@ func patch(lines ...string) fakemodel.Part {
 	return uses("patch", map[string]string{"patch": "*** Begin Patch\n" + strings.Join(lines, "\n") + "\n*** End Patch"})
 }
 
-// refusedUnasked checks that the only call of a turn failed with a code and a text, that nobody was asked, and that the item and the audit say
+// refusedUnasked checks that the only call of a turn failed with a code and a text, that no person was asked, and that the item and the audit say
 // why.
 func (p *peer) refusedUnasked(id protocol.SessionID, r protocol.TurnReport, code, text string) {
 	p.t.Helper()
@@ -43,7 +43,7 @@ func (p *peer) refusedUnasked(id protocol.SessionID, r protocol.TurnReport, code
 			}
 		case e.Type == protocol.EventItemCompleted && e.Item.Kind == protocol.ItemToolCall:
 			items++
-			if d := e.Item.Decision; d == nil || d.Mode != protocol.ApproveDeny || d.Why.By != "preview" || !strings.Contains(d.Why.Text, "asked nobody") {
+			if d := e.Item.Decision; d == nil || d.Mode != protocol.ApproveDeny || d.Why.By != "preview" || !strings.Contains(d.Why.Text, "without a question") {
 				p.t.Errorf("the decision over the call is %+v", d)
 			}
 		}

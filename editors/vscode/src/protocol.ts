@@ -306,7 +306,7 @@ export interface CallRecord {
   durationMs: number;
 }
 
-/** CallTitle names a call of one of lashd's own tools for people, as one line: a form of the verb, the subject, the detail. For tells which form of the verb fits. */
+/** CallTitle names a call of one of lashd's own tools for people, as one line: a form of the verb, the subject, the detail. For returns the form that fits. */
 export interface CallTitle {
   kind: ToolKind;
   /** of a call that waits for an answer, failed or was cancelled, such as: Run */
