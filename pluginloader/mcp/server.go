@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"lashd/engine/sandbox"
 	"lashd/pluginloader/child"
@@ -32,6 +33,7 @@ type server struct {
 	retrying bool          // a goroutine is connecting
 	asking   bool          // a goroutine is fetching the list
 	again    bool          // the list changed while it was being fetched
+	fetched  time.Time     // when the list was last fetched after a change
 	closed   bool          // close was called
 }
 
@@ -137,6 +139,7 @@ func (s *server) relist(ctx context.Context, l *life) {
 	s.asking = true
 	s.running.Go(func() {
 		for again := true; again; {
+			s.pause(l)
 			s.ask(ctx, l)
 			s.mu.Lock()
 			again = s.again
@@ -144,6 +147,26 @@ func (s *server) relist(ctx context.Context, l *life) {
 			s.mu.Unlock()
 		}
 	})
+}
+
+// relistPause is the time between two fetches of a list that changes all the time.
+const relistPause = time.Second
+
+// pause waits until the list may be fetched again, or the connection ends. Without it, a server that reports a change after each list would
+// keep lashd busy.
+func (s *server) pause(l *life) {
+	s.mu.Lock()
+	wait := time.Until(s.fetched.Add(relistPause))
+	s.mu.Unlock()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.done:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fetched = time.Now()
 }
 
 // ask fetches the list once. If that fails, the tools stay as they were.

@@ -214,6 +214,24 @@ var misbehaviours = map[string]func(){
 		time.Sleep(100 * time.Millisecond) // until it is heard
 		answers(`{"tools":[{"name":"x","inputSchema":{"type":"object"}}],"content":[{"type":"text","text":"here"}]}`)
 	},
+	"restless": func() { // reports a change after each list
+		in := bufio.NewScanner(os.Stdin)
+		for in.Scan() {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(in.Bytes(), &m)
+			switch {
+			case m.Method == "initialize":
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"restless","version":"0"}}}`+"\n", m.ID)
+			case m.Method == "tools/list":
+				noted(fmt.Sprint(time.Now().UnixMilli()))
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}}`+"\n", m.ID)
+				fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			}
+		}
+	},
 	"odd":     func() { answers(strings.ReplaceAll(oddTools, "\n", "")) },
 	"curious": curious,
 }
