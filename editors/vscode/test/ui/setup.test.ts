@@ -109,6 +109,7 @@ describe("part13/vscode the set-up of providers", function () {
     await code.run("lashd: Test a Model...");
     await code.choose(second?.name ?? "");
     await toast("With a key of your own.").waitFor();
+    await toast("Waiting for the reply").waitFor({ state: "detached" }); // VS Code shows no fourth notification in 0.8 seconds
     await code.run("lashd: Test a Model...");
     await code.choose("ollama/local-model");
     await toast("this key is not valid").waitFor(); // the server takes no request without a key
