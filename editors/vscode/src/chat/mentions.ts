@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { matching } from "../model/fileList";
+import { commandText } from "../model/terminalText";
 import { lastEditor } from "./lastEditor";
 import type { Attached, Mention, Suggestion, ToWebview } from "./messages";
 import { attachmentOfFile, attachmentOfSelection } from "./attachments";
@@ -117,7 +118,7 @@ function terminal(): Attached {
   if (!last) {
     throw new Error("The terminals of this window have run no command since lashd started. Run one, and try again.");
   }
-  return { kind: "terminal", label: last.command.split("\n")[0]?.slice(0, maxLabel) || "terminal", text: `$ ${last.command}\n${last.output}` };
+  return { kind: "terminal", label: last.command.split("\n")[0]?.slice(0, maxLabel) || "terminal", text: commandText(last.command, last.output) };
 }
 
 function selection(): Attached {

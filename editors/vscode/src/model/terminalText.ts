@@ -10,3 +10,8 @@ export function plainOutput(raw: string): string {
   const text = lines.join("\n").trimEnd();
   return text.length > maxOutput ? `\u2026${text.slice(-maxOutput)}` : text;
 }
+
+/** commandText returns a command of a terminal with its output. VS Code passes on no output of a command that ends at once, so an empty one can mean either. */
+export function commandText(command: string, output: string): string {
+  return `$ ${command}\n${output || "(no output, or VS Code did not pass it on)"}`;
+}

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
 import { commandOf, commandSuggestions, operationArgs, ownCommand, ownNames } from "../../src/model/slashCommands";
-import { plainOutput } from "../../src/model/terminalText";
+import { commandText, plainOutput } from "../../src/model/terminalText";
 import type { OperationInfo } from "../../src/protocol";
 
 const operation = (name: string, more: Partial<OperationInfo> = {}): OperationInfo => ({ name, plugin: "mine", kind: "command", session: "required", ...more });
@@ -45,6 +45,10 @@ describe("part/13 commands of the chat", () => {
 describe("part/13 the output of a terminal", () => {
   it("is text, without colors and with the last state of a line", () => {
     assert.equal(plainOutput("\u001b]633;C\u0007\u001b[1;31mFAIL\u001b[0m a\r\n 10%\r 50%\r100%\r\ndone\r\n"), "FAIL a\n100%\ndone");
+  });
+
+  it("says that an empty output may not be all", () => {
+    assert.deepEqual([commandText("ls", "a\nb"), commandText("true", "")], ["$ ls\na\nb", "$ true\n(no output, or VS Code did not pass it on)"]);
   });
 
   it("keeps its end if it is long", () => {
