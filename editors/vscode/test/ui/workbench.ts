@@ -1,5 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { format } from "node:util";
@@ -30,7 +31,7 @@ const models = 'models = [{id = "scripted", price = {input = 2.0, output = 10.0}
 
 /** Workbench is a real VS Code in a browser, with the installed extension and a lashd with a scripted model. */
 export class Workbench {
-  readonly dir = mkdtempSync(join(tmpdir(), "lashd-ui-"));
+  readonly dir = join(tmpdir(), `lashd-ui-${randomUUID().slice(0, 8)}`); // the first file in it makes it
   readonly work = join(this.dir, "work");
   readonly home = join(this.dir, "home");
   readonly config = join(this.dir, "config"); // XDG_CONFIG_HOME of the daemon
