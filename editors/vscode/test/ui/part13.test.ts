@@ -140,12 +140,14 @@ describe("part/13 a real VS Code", function () {
 
   it("part/13 says when a turn of a hidden chat ends, and shows it", async () => {
     await code.newSession();
-    await code.say("tell a story");
-    await code.chat.locator(".agentMessage", { hasText: "promised" }).waitFor();
+    await code.say("write it");
+    await code.chat.locator("#asked .card").waitFor();
     await code.run("View: Close All Editors");
-    const toast = code.page.locator(".notification-toast", { hasText: '"tell a story" has finished its turn.' });
+    const asked = open().find(({ prompt }) => prompt.includes("new.txt"));
+    code.call("decision/respond", { decisionId: asked?.decisionId, choice: "allowOnce", argsHash: asked?.argsHash }); // the turn ends after that
+    const toast = code.page.locator(".notification-toast", { hasText: '"write it" has finished its turn.' });
     await toast.getByRole("button", { name: "Show" }).click();
-    await code.chat.locator(".agentMessage", { hasText: "finished the story." }).waitFor();
+    await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
   });
 
   it("part/13 says that there are no MCP servers yet", async () => {
