@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { patienceMs } from "../ui/browser";
+import { pastePicture, patienceMs } from "../ui/browser";
 import { Goals } from "../ui/goals";
 import { McpServer } from "../ui/mcpServer";
 import { Camera } from "./camera";
@@ -7,6 +7,7 @@ import { Camera } from "./camera";
 const script = {
   models: ["demo"],
   turns: [
+    { match: { lastUserContains: "Write the message of a git commit" }, replies: [{ text: "cart: raise the discount\n\nThe autumn sale begins on Monday." }] },
     { match: { lastUserContains: "server" }, replies: [{ text: "I'll start it in the background.", toolCalls: [{ name: "start_command", args: { command: "echo ready on http://localhost:5173; sleep 600", label: "development server" } }] }, { text: "The server runs in the background." }] },
   ],
   otherwise: { replies: [{ text: "Done.", usage: { input: 1500, output: 100 } }] },
@@ -67,9 +68,47 @@ describe("more pictures", function () {
     await code.page.keyboard.press("Escape");
   });
 
-  it("a background task, and its trace", async () => {
-    await code.field.fill("Start the development server.");
-    await code.field.press("Enter");
+  it("the set-up of a provider", async () => {
+    await code.run("lashd: Set Up a Provider...");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "Anthropic" }).first().waitFor();
+    await camera.picture("providers");
+    await code.page.keyboard.press("Escape");
+  });
+
+  it("the message of a commit", async () => {
+    code.write("work/cart/discount.ts", "export const discount = 0.15;\n");
+    git("add", ".");
+    await code.run("Git: Refresh");
+    await code.run("lashd: Write Commit Message");
+    await code.page.locator('.activitybar .action-label[aria-label^="Source Control"]').click({ force: true }); // its badge covers it
+    await code.page.locator(".scm-editor .view-line", { hasText: "cart: raise the discount" }).waitFor();
+    await camera.picture("commit");
+    await code.view();
+  });
+
+  it("an attached picture, and what fills the context window", async () => {
+    await code.newSession();
+    await pastePicture(code.field, "page.png");
+    await code.chat.locator(".chip .thumb").waitFor();
+    await code.say("Which colors does this page use?");
+    await code.answered("Done.");
+    await code.chat.locator(".meter").click();
+    await code.chat.locator("#context th").first().waitFor();
+    await camera.picture("context");
+    await code.chat.locator("#context").getByRole("button", { name: "Close" }).click();
+  });
+
+  it("a denial with a reason, a notification, a background task, and its trace", async () => {
+    await code.ask("Start the development server.");
+    await code.chat.getByRole("button", { name: "More\u2026" }).click();
+    await code.chat.getByRole("button", { name: "Deny with a reason" }).click();
+    await code.chat.locator("#asked textarea").fill("Use port 8080; another program has 5173.");
+    await camera.picture("reason");
+    await code.page.keyboard.press("Escape");
+    await code.run("lashd: New Session");
+    await code.toast("Start the development server").first().waitFor();
+    await camera.picture("notification");
+    await code.toast("Start the development server").first().getByRole("link", { name: "Show" }).click();
     await code.chat.getByRole("button", { name: "Allow once" }).click();
     await code.answered("The server runs");
     await pane("Tasks and Monitors").click();
@@ -83,6 +122,7 @@ describe("more pictures", function () {
     await code.page.locator(".monaco-editor .view-line", { hasText: "model call 1" }).first().waitFor();
     await camera.picture("trace");
     await code.page.keyboard.press("Control+w");
+    await code.answered("The server runs"); // the page of the chat takes the focus before that
   });
 
   it("a snapshot", async () => {
