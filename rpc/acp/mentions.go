@@ -10,8 +10,8 @@ import (
 	"lashd/rpc/protocol"
 )
 
-// writtenText returns the text blocks of a prompt, as lines. Links and embedded files do not belong to it: nobody wrote their text to the agent,
-// so it mentions nothing.
+// writtenText returns the text blocks of a prompt, as lines. Links and embedded files do not belong to it: the person did not write
+// their text to the agent, so it mentions nothing.
 func writtenText(blocks []sdk.ContentBlock) string {
 	var all []string
 	for _, b := range blocks {
@@ -23,7 +23,7 @@ func writtenText(blocks []sdk.ContentBlock) string {
 }
 
 // mentioned returns the resources of the session's MCP servers that a prompt mentions. It asks the servers only if the text may mention one.
-// A prompt that the editor cancels meanwhile mentions none: start answers it.
+// A prompt that the editor cancels before the servers answer mentions none: start answers it.
 func (p *prompts) mentioned(ctx context.Context, pr *prompt, blocks []sdk.ContentBlock) ([]protocol.ResourceMention, error) {
 	text := writtenText(blocks)
 	if !mcpinput.Mentions(text) {

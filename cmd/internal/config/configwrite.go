@@ -61,7 +61,7 @@ func (e *Editor) SetBaseURL(name, url string) error {
 }
 
 // Write replaces the file at once, and a power loss does not undo that. It keeps the mode of the file, and follows a symbolic link to it.
-// A process that is killed meanwhile leaves the earlier file, and a copy beside it that the next Write removes.
+// A process that is killed during a Write leaves the earlier file, and a copy beside it that the next Write removes.
 func (e *Editor) Write(data []byte) error {
 	path, mode := File(e.home), os.FileMode(0o600)
 	if real, err := pathresolve.Real(path); err == nil {
