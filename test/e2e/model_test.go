@@ -164,3 +164,9 @@ func (w *world) bodies() (all []string) {
 	}
 	return all
 }
+
+// read returns how often the model has read a text, in its last request.
+func (w *world) read(text string) int {
+	all := w.model.Requests()
+	return strings.Count(string(all[len(all)-1].Body), text)
+}

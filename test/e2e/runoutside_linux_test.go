@@ -27,12 +27,6 @@ func confined(t *testing.T, steps ...fakemodel.Step) *world {
 	return w
 }
 
-// read returns how often the model has read a text, in its last request.
-func (w *world) read(text string) int {
-	all := w.model.Requests()
-	return strings.Count(string(all[len(all)-1].Body), text)
-}
-
 func TestRunOnceOutside(t *testing.T) {
 	const command = "echo made-it > .vscode/made && cat .vscode/made"
 	w := confined(t)
