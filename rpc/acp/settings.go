@@ -21,6 +21,7 @@ type mode struct {
 	id, name, about string
 	approval        protocol.ApprovalMode // empty: the daemon's default
 	edits           protocol.ApprovalMode // what rules say about edits of files; empty: the sandbox decides
+	commands        bool                  // a rule asks before commands, also in a sandbox
 	plan            bool                  // turn on plan mode
 }
 
@@ -28,6 +29,7 @@ type mode struct {
 // and the plan mode by index.
 var modes = []mode{
 	{id: "default", name: "Ask", about: "Asks before a tool changes something that the sandbox does not allow. The sandbox mode workspace allows edits in the workspace."},
+	{id: "askBeforeChanges", name: "Ask before edits and commands", about: "Asks before each edit of a file and before each command, not before it reads or searches.", edits: protocol.ApproveAsk, commands: true},
 	{id: "askBeforeEdits", name: "Ask before edits", about: "Asks before each edit of a file. The sandbox decides about commands.", edits: protocol.ApproveAsk},
 	{id: "acceptEdits", name: "Edit without asking", about: "Edits files of the workspace without a question. The sandbox decides about commands.", edits: protocol.ApproveAllow},
 	{id: "plan", name: "Plan", about: "Reads, searches and plans. Changes nothing.", plan: true},
@@ -44,9 +46,12 @@ func editRules(action protocol.ApprovalMode) []protocol.ApprovalRule {
 	return []protocol.ApprovalRule{{Tool: "edit", Action: action}, {Tool: "patch", Action: action}, {Tool: "write", Action: action}}
 }
 
-// isEditRule reports whether a mode adds the rule.
-func isEditRule(r protocol.ApprovalRule) bool {
-	return r.Action != protocol.ApproveDeny && slices.Contains(editRules(r.Action), r)
+// askBeforeCommands asks before each command. Tools like shell count as shell.
+var askBeforeCommands = protocol.ApprovalRule{Tool: "shell", Action: protocol.ApproveAsk}
+
+// isModeRule reports whether a mode adds the rule.
+func isModeRule(r protocol.ApprovalRule) bool {
+	return r == askBeforeCommands || r.Action != protocol.ApproveDeny && slices.Contains(editRules(r.Action), r)
 }
 
 // editsOf returns what the rules of a session say about edits of files; the strictest counts.
@@ -65,11 +70,11 @@ func editsOf(rules []protocol.ApprovalRule) protocol.ApprovalMode {
 func modeOf(c protocol.Config) mode {
 	var o plan.Options
 	if raw, ok := c.Options[plan.ID]; ok && json.Unmarshal(raw, &o) == nil && o.Mode == plan.PlanOnly {
-		return modes[3]
+		return modes[4]
 	}
-	edits := editsOf(c.Approval.Rules)
+	edits, commands := editsOf(c.Approval.Rules), slices.Contains(c.Approval.Rules, askBeforeCommands)
 	for _, m := range modes {
-		if !m.plan && m.approval == c.Approval.Mode && (m.approval != "" || m.edits == edits) {
+		if !m.plan && m.approval == c.Approval.Mode && (m.approval != "" || m.edits == edits && (commands || !m.commands)) {
 			return m
 		}
 	}
@@ -81,8 +86,11 @@ func modeOf(c protocol.Config) mode {
 func (m mode) set(c protocol.Config) (protocol.ApprovalConfig, protocol.PluginOptions) {
 	approval := c.Approval
 	approval.Mode = m.approval
-	approval.Rules = slices.DeleteFunc(slices.Clone(c.Approval.Rules), isEditRule)
+	approval.Rules = slices.DeleteFunc(slices.Clone(c.Approval.Rules), isModeRule)
 	approval.Rules = append(approval.Rules, editRules(m.edits)...)
+	if m.commands {
+		approval.Rules = append(approval.Rules, askBeforeCommands)
+	}
 	options := maps.Clone(c.Options)
 	delete(options, plan.ID)
 	if m.plan {

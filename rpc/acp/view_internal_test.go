@@ -139,12 +139,12 @@ func TestModesAreSettings(t *testing.T) {
 	}
 	c := keeps
 	c.Approval, c.Options = modes[1].set(c)
-	for i, tool := range []string{"edit", "patch", "write"} {
+	for i, tool := range []string{"edit", "patch", "write", "shell"} {
 		if got := c.Approval.Rules[1+i]; got != (protocol.ApprovalRule{Tool: tool, Action: protocol.ApproveAsk}) {
-			t.Errorf("part15/31 to ask before edits, the rule about %s is %+v", tool, got)
+			t.Errorf("part15/31 to ask before edits and commands, the rule about %s is %+v", tool, got)
 		}
 	}
-	c.Approval, c.Options = modes[2].set(c)
+	c.Approval, c.Options = modes[3].set(c)
 	c.Approval, c.Options = modes[0].set(c)
 	if len(c.Approval.Rules) != 1 || len(keeps.Approval.Rules) != 1 || len(c.Options) != 1 {
 		t.Errorf("issue/6-3 after accepting edits, the settings are %+v", c)

@@ -117,6 +117,7 @@ export type ToWebview =
   | { type: "compacted"; ok: boolean }
   /** text for the input; with replace, in place of what is there */
   | { type: "draft"; text: string; replace?: boolean }
+  | { type: "undraft"; text: string } // the turn with this input is back
   | { type: "sent"; ok: boolean }
   | { type: "failed"; message: string };
 

@@ -41,7 +41,7 @@ export interface Context {
 }
 
 /** Given is a message to a page from outside of its chat. */
-export type Given = ToWebview & { type: "attached" | "file" | "compaction" | "draft" | "context" | "goTo" };
+export type Given = ToWebview & { type: "attached" | "file" | "compaction" | "draft" | "undraft" | "context" | "goTo" };
 
 /** ChatPanel shows one session in its place. It stores only the draft; all other state comes from the daemon. */
 export class ChatPanel {
@@ -115,7 +115,7 @@ export class ChatPanel {
   private post(message: ToWebview) {
     if (this.ready) {
       void this.panel.webview.postMessage(message);
-    } else if (["attached", "file", "draft", "compaction", "context", "goTo"].includes(message.type)) {
+    } else if (["attached", "file", "draft", "undraft", "compaction", "context", "goTo"].includes(message.type)) {
       this.undelivered.push(message);
     }
   }

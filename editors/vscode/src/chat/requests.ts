@@ -171,7 +171,8 @@ export class Requests {
   private async rewind(message: Of<"rewind" | "rewindMessage">) {
     const { daemon } = this.context;
     const { id } = this.followed;
-    const done = message.type === "rewindMessage" ? await rewindMessage(daemon, id, nodeOf(message.itemId)) : await rewind(this.context, id, message.turnId, this.cwd);
+    const back = () => this.post({ type: "undraft", text: message.text });
+    const done = message.type === "rewindMessage" ? await rewindMessage(daemon, id, nodeOf(message.itemId), back) : await rewind(this.context, id, message.turnId, this.cwd, back);
     if (done && done !== "only") {
       this.post({ type: "draft", text: message.text });
     }

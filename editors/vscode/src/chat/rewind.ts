@@ -20,31 +20,34 @@ const scopes: (vscode.QuickPickItem & { files?: RewindFiles })[] = [
   { label: "Files only", description: "the conversation does not change", files: "only" },
 ];
 
-/** rewind undoes a turn and all later turns after the user confirms a preview. It returns the scope, or undefined if cancelled. */
-export async function rewind({ daemon, texts }: Editor, sessionId: SessionID, toTurn: TurnID, cwd: string): Promise<RewindFiles | "none" | undefined> {
+/**
+ * rewind undoes a turn and all later turns after the user confirms a preview. It returns the scope, or undefined if cancelled. It calls reverted
+ * if the user reverts the undo.
+ */
+export async function rewind({ daemon, texts }: Editor, sessionId: SessionID, toTurn: TurnID, cwd: string, reverted?: () => void): Promise<RewindFiles | "none" | undefined> {
   const way = await vscode.window.showQuickPick(scopes, { placeHolder: "Undo this turn and all later turns in\u2026" });
   if (!way) {
     return undefined;
   }
   const params = { sessionId, toTurn, ...(way.files && { files: way.files }) };
   const show = () => showChanges({ daemon, texts }, { sessionId, turnId: toTurn }, cwd);
-  return (await previewAndUndo(daemon, params, "Undo this turn and all later turns?", show)) ? (way.files ?? "none") : undefined;
+  return (await previewAndUndo(daemon, params, "Undo this turn and all later turns?", { show, reverted })) ? (way.files ?? "none") : undefined;
 }
 
-/** rewindMessage undoes a message that steered a turn, and everything after it. The earlier part of its turn stays, and so do the files. */
-export async function rewindMessage(daemon: Daemon, sessionId: SessionID, node: NodeID): Promise<boolean> {
+/** rewindMessage undoes a message that steered a turn, and everything after it. The earlier part of its turn stays, and so do the files. See rewind for reverted. */
+export async function rewindMessage(daemon: Daemon, sessionId: SessionID, node: NodeID, reverted: () => void): Promise<boolean> {
   const params = { sessionId, toNode: await nodeBefore(daemon, sessionId, node) };
-  return previewAndUndo(daemon, params, "Undo this message and everything after it? Files do not change.");
+  return previewAndUndo(daemon, params, "Undo this message and everything after it? Files do not change.", { reverted });
 }
 
 /** rewindFiles restores files to before a file point after the user confirms a preview. */
 export async function rewindFiles({ daemon, texts }: Editor, sessionId: SessionID, toPoint: PointID, cwd: string): Promise<void> {
   const show = () => showChanges({ daemon, texts }, { sessionId, pointId: toPoint }, cwd);
-  await previewAndUndo(daemon, { sessionId, toPoint, files: "only" }, "Restore the files to their contents before this undo?", show);
+  await previewAndUndo(daemon, { sessionId, toPoint, files: "only" }, "Restore the files to their contents before this undo?", { show });
 }
 
 /** previewAndUndo shows a preview and reports whether the user confirmed it. show opens the changes of the turn or point. */
-async function previewAndUndo(daemon: Daemon, params: SessionRewindParams, question: string, show?: () => Promise<void>): Promise<boolean> {
+async function previewAndUndo(daemon: Daemon, params: SessionRewindParams, question: string, { show, reverted }: { show?: () => Promise<void>; reverted?: () => void }): Promise<boolean> {
   const { files = [], nodes } = await daemon.call("session/rewind", { ...params, dryRun: true });
   const lost = files.filter((file) => file.conflict);
   const { go, buttons } = buttonsOf(lost.length > 0 && show !== undefined);
@@ -57,7 +60,7 @@ async function previewAndUndo(daemon: Daemon, params: SessionRewindParams, quest
     return false;
   }
   const undone = await undo(daemon, { ...params, ...(lost.length > 0 && { force: true }) }, nodes);
-  offerRevert(daemon, undone).catch((error) => void vscode.window.showErrorMessage(...shownWhole(`lashd: ${messageOf(error)}`)));
+  offerRevert(daemon, undone, reverted).catch((error) => void vscode.window.showErrorMessage(...shownWhole(`lashd: ${messageOf(error)}`)));
   return true;
 }
 
@@ -69,12 +72,15 @@ export function buttonsOf(losesChanges: boolean): { go: string; buttons: string[
 }
 
 /** offerRevert offers to revert an undo. The snapshot for it is deleted when the user closes the offer. */
-async function offerRevert(daemon: Daemon, undone: Undone) {
+async function offerRevert(daemon: Daemon, undone: Undone, reverted?: () => void) {
   if (undone.pointId === undefined && undone.snapshot === undefined) {
     return;
   }
   const again = (await vscode.window.showInformationMessage(...shownWhole(`lashd: ${undoneText(undone)}`, "Revert"))) === "Revert";
   await (again ? revert : forget)(daemon, undone);
+  if (again) {
+    reverted?.();
+  }
 }
 
 /** undoneText says what an undo did. */

@@ -14,7 +14,7 @@ export interface Chat {
   session: Session;
   items: readonly Item[];
   /** passes a message to its page */
-  give: (message: ToWebview & { type: "draft" }) => void;
+  give: (message: ToWebview & { type: "draft" | "undraft" }) => void;
 }
 
 /** Editor shows changes. */
@@ -48,7 +48,7 @@ export async function newestChanges(editor: Editor, { sessionId, cwd }: Session)
 }
 
 async function undo(editor: Editor, { session: { sessionId, cwd }, give }: Chat, { turnId, input }: ShownTurn) {
-  const done = await rewind(editor, sessionId, turnId, cwd);
+  const done = await rewind(editor, sessionId, turnId, cwd, () => give({ type: "undraft", text: input }));
   if (done && done !== "only") {
     give({ type: "draft", text: input });
   }

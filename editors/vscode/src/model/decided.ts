@@ -1,10 +1,10 @@
 import type { ApprovalReason, CallDecision, Config, DecisionChoice } from "../protocol";
 import { counted } from "./sessions";
-import { isEditRule, modeOf } from "./modes";
+import { isModeRule, modeOf } from "./modes";
 
 /** reasonText says why lashd asks. It names the mode of the session if that decides. */
 export function reasonText({ by, level, rule, text }: ApprovalReason, config: Config | undefined): string {
-  const byMode = (by === "mode" && config?.approval?.mode === "ask") || (rule !== undefined && level === "session" && isEditRule(rule));
+  const byMode = (by === "mode" && config?.approval?.mode === "ask") || (rule !== undefined && level === "session" && isModeRule(rule));
   return config && byMode ? `The mode \u201c${modeOf(config).name}\u201d of this session asks.` : text.replace(/`([^`]*)`/g, "\u201c$1\u201d");
 }
 

@@ -16,7 +16,10 @@ export function ranked<F extends FoundFile>(files: readonly F[], open: ReadonlyS
   return files.toSorted((a, b) => rank(a) - rank(b) || (a.path < b.path ? -1 : 1)).slice(0, most);
 }
 
-/** matching returns the files whose path has the letters of a query in order, best first: a name that begins with it, a name with it, a path with it, then others. */
+/**
+ * matching returns the files that a query can mean, best first: a name that begins with it, a name with it, a path with it, then a name with its
+ * letters in order. With a slash in the query, the letters may be anywhere in the path.
+ */
 export function matching<F extends FoundFile>(files: readonly F[], query: string, most: number): F[] {
   const wanted = query.toLowerCase();
   const scored = files.flatMap((file) => {
@@ -34,7 +37,7 @@ function scoreOf(path: string, wanted: string): number | undefined {
   if (name.includes(wanted)) {
     return 1;
   }
-  return path.includes(wanted) ? 2 : hasInOrder(path, wanted) ? 3 : undefined;
+  return path.includes(wanted) ? 2 : hasInOrder(wanted.includes("/") ? path : name, wanted) ? 3 : undefined;
 }
 
 function hasInOrder(text: string, letters: string): boolean {

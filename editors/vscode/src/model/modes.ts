@@ -6,8 +6,8 @@ export interface Mode {
   /** what lashd asks about in a session with this sandbox */
   about(sandbox: SandboxMode): string;
   approval?: ApprovalMode;
-  /** what rules say about edits of files; absent: the sandbox decides */
-  edits?: "ask" | "allow";
+  /** rules about edits and commands; absent: the sandbox decides about them */
+  rules?: readonly ApprovalRule[];
   plan?: boolean;
 }
 
@@ -18,11 +18,19 @@ const commandsText: Record<SandboxMode, string> = {
   fullAccess: "Asks before commands.",
 };
 
-const askBeforeEdits: Mode = { name: "Ask before edits", about: (sandbox) => `Asks before edits. ${commandsText[sandbox]}`, edits: "ask" };
-const editFreely: Mode = { name: "Edit without asking", about: (sandbox) => `Edits this folder. ${commandsText[sandbox]}`, edits: "allow" };
+/** editRules decide about the tools that edit files. */
+const editRules = (action: "ask" | "allow"): ApprovalRule[] => ["edit", "patch", "write"].map((tool) => ({ tool, action }));
+
+/** askBeforeCommands asks before each command, also in a sandbox. Tools like shell count as shell. */
+const askBeforeCommands: ApprovalRule = { tool: "shell", action: "ask" };
+
+const askBeforeChanges: Mode = { name: "Ask before edits and commands", about: () => "Asks before edits and before commands, not before it reads or searches.", rules: [...editRules("ask"), askBeforeCommands] };
+const askBeforeEdits: Mode = { name: "Ask before edits", about: (sandbox) => `Asks before edits. ${commandsText[sandbox]}`, rules: editRules("ask") };
+const editFreely: Mode = { name: "Edit without asking", about: (sandbox) => `Edits this folder. ${commandsText[sandbox]}`, rules: editRules("allow") };
 const plan: Mode = { name: "Plan", about: () => "Reads, searches and plans. Changes nothing.", plan: true };
 
 export const modes: readonly Mode[] = [
+  askBeforeChanges,
   askBeforeEdits,
   editFreely,
   plan,
@@ -48,13 +56,10 @@ export function sandboxText(config: Config): string {
   return mode === "fullAccess" ? name : `Sandbox: ${name.toLowerCase()}`;
 }
 
-/** editRules decide about the tools that edit files. */
-const editRules = (action: "ask" | "allow"): ApprovalRule[] => ["edit", "patch", "write"].map((tool) => ({ tool, action }));
-
 const same = (a: ApprovalRule, b: ApprovalRule) => a.tool === b.tool && a.action === b.action && ![a, b].some((rule) => rule.command || rule.path || rule.host);
 
-/** isEditRule reports whether a mode adds the rule. */
-export const isEditRule = (rule: ApprovalRule) => [...editRules("ask"), ...editRules("allow")].some((edit) => same(edit, rule));
+/** isModeRule reports whether a mode adds the rule. */
+export const isModeRule = (rule: ApprovalRule) => modes.some(({ rules = [] }) => rules.some((one) => same(one, rule)));
 
 /** readOnlyToolRules allow the editor tools that only read. Without a rule, lashd asks before every call of a client's tool. */
 const readOnlyToolRules: readonly ApprovalRule[] = ["editor_open_files", "editor_diagnostics", "editor_reveal"].map((tool) => ({ tool, action: "allow" }));
@@ -81,18 +86,19 @@ export function modeOf(config: Config): Mode {
   if (approval?.mode) {
     return modes.find((mode) => mode.approval === approval.mode) ?? askBeforeEdits;
   }
-  const ruled = (action: "ask" | "allow") => editRules(action).every((edit) => (approval?.rules ?? []).some((rule) => same(edit, rule)));
-  return !ruled("ask") && (ruled("allow") || sandboxOf(config) === "workspace") ? editFreely : askBeforeEdits;
+  const ruled = ({ rules = [] }: Mode) => rules.every((one) => (approval?.rules ?? []).some((rule) => same(one, rule)));
+  const asks = [askBeforeChanges, askBeforeEdits].find(ruled);
+  return asks ?? (ruled(editFreely) || sandboxOf(config) === "workspace" ? editFreely : askBeforeEdits);
 }
 
 /** configInMode returns the settings for a mode. It keeps rules and options that no mode sets. */
 export function configInMode(config: Config, mode: Mode): { approval: ApprovalConfig; options: PluginOptions } {
-  const kept = (config.approval?.rules ?? []).filter((rule) => !isEditRule(rule) && !isReadOnlyToolRule(rule));
+  const kept = (config.approval?.rules ?? []).filter((rule) => !isModeRule(rule) && !isReadOnlyToolRule(rule));
   const rules = mode.approval ? kept : [...kept, ...readOnlyToolRules];
   const options = { ...config.options };
   delete options.plan;
   return {
-    approval: { ...config.approval, mode: mode.approval, rules: mode.edits ? [...rules, ...editRules(mode.edits)] : rules },
+    approval: { ...config.approval, mode: mode.approval, rules: [...rules, ...(mode.rules ?? [])] },
     options: mode.plan ? { ...options, plan: { mode: "plan" } } : options,
   };
 }

@@ -110,6 +110,11 @@ export class Composer {
     this.field.focus();
   }
 
+  /** dropText empties the field if the user has not changed the text that restoreText put into it. */
+  dropText(text: string): void {
+    this.setText(this.field.value === text ? "" : this.field.value);
+  }
+
   /** restoreInput puts a queued input back, with its files. */
   restoreInput(parts: InputPart[]): void {
     parts.forEach(({ attachment }) => attachment && this.files.addStored(attachment));

@@ -3,7 +3,8 @@ import { page, reduce, type SessionView } from "../model/session";
 import { costText } from "../model/usage";
 import type { Event as SessionEvent, QueuedInput, RetryStatus } from "../protocol";
 import { QuestionCards } from "./questionCards";
-import { Composer, type Draft } from "./composer";
+import { Composer } from "./composer";
+import { Drafts, type StateApi } from "./drafts";
 import { CompactionCard } from "./compactionCard";
 import { ContextPanel } from "./contextPanel";
 import { byId, h, iconButton, redraw } from "./dom";
@@ -16,16 +17,8 @@ import { OlderPages } from "./olderPages";
 import { planOf, rowsOf, type ChatRow } from "./rows";
 import { Welcome } from "./welcome";
 
-/** SavedState is the state that VS Code stores for a page. All other state comes from the daemon. */
-interface SavedState {
-  sessionId: string;
-  draft?: Draft;
-}
-
-interface Api {
+interface Api extends StateApi {
   postMessage(message: FromWebview): void;
-  getState(): SavedState | undefined;
-  setState(state: SavedState): void;
 }
 
 declare function acquireVsCodeApi(): Api;
@@ -46,7 +39,8 @@ const questions = new QuestionCards(byId("asked"), post, () => composer.focus(),
 const welcome = new Welcome(byId("welcome"), post, (text) => composer.setText(text));
 const context = new ContextPanel(byId("context"), () => post({ type: "context" }));
 const compaction = new CompactionCard(byId("compaction"), post, () => composer.focus());
-const composer = new Composer(byId("composer"), context.meter, post, (draft) => api.setState({ sessionId, draft }), showFailure);
+const drafts = new Drafts(api, sessionId);
+const composer = new Composer(byId("composer"), context.meter, post, (draft) => drafts.store(draft), showFailure);
 
 /** pageColors returns the colors around code in the theme. */
 function pageColors(): PageColors {
@@ -115,6 +109,9 @@ function receive(message: ToWebview) {
       break;
     case "draft":
       composer[message.replace ? "setText" : "restoreText"](message.text);
+      return;
+    case "undraft":
+      composer.dropText(message.text);
       return;
     case "unknown":
       composer.noCommand.show(message.name, message.near);
@@ -245,10 +242,9 @@ function moveFocus(key: string): boolean {
   return by !== undefined;
 }
 
-const { draft } = api.getState() ?? {};
+const draft = drafts.restore();
 if (draft) {
   composer.restore(draft);
 }
-api.setState({ sessionId, ...(draft && { draft }) });
 composer.focus();
 post({ type: "ready" });

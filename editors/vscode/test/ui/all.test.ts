@@ -49,6 +49,7 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await code.page.locator(".notification-toast").getByRole("button", { name: "Revert" }).click();
     await until(() => readFileSync(file, "utf8") === "x\ny\n");
     await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor(); // the conversation is back, too
+    await until(async () => (await code.chat.locator("#composer textarea").inputValue()) === ""); // else Enter would send it again
     assert.equal(code.call<SnapshotListResult>("snapshot/list", { sessionId: newest()?.sessionId }).data.length, 0);
   });
 

@@ -113,7 +113,7 @@ describe("part/11 approvals in a real VS Code", function () {
 
     rmSync(written);
     await mode.click();
-    await code.choose("Ask before edits");
+    await code.choose(/^Ask before edits(?! and)/);
     await code.chat.getByRole("button", { name: "Mode: Ask before edits" }).waitFor();
     await code.say("write a file");
     await card.getByText("Create new.txt?").waitFor();
@@ -123,6 +123,14 @@ describe("part/11 approvals in a real VS Code", function () {
     await card.getByRole("button", { name: "Deny", exact: true }).click();
     await code.chat.locator(".row.end").nth(1).waitFor();
     assert.equal(existsSync(written), false);
+
+    await mode.click();
+    await code.choose("Ask before edits and commands");
+    await code.chat.getByRole("button", { name: "Mode: Ask before edits and commands" }).waitFor();
+    await code.say("leave a mark"); // a command in the sandbox, which the other modes run without a question
+    await card.locator(".why", { hasText: "The mode \u201cAsk before edits and commands\u201d of this session asks." }).waitFor();
+    await card.getByRole("button", { name: "Deny", exact: true }).click();
+    await code.chat.locator(".row.end").nth(2).waitFor();
   });
 
   it("part15/36 goes back from the reason with Escape without stopping the turn, and denies with Enter", async () => {

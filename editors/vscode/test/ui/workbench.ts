@@ -199,7 +199,7 @@ export class Workbench {
   }
 
   /** choose selects an entry of the open quick pick. */
-  async choose(entry: string): Promise<void> {
+  async choose(entry: string | RegExp): Promise<void> {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: entry }).first().click();
   }
 

@@ -19,7 +19,9 @@ describe("part/13 the list of files", () => {
     const all = files("docs/user/readme.md", "src/readme/index.ts", "src/main.ts", "lib/model.ts", "src/domain.ts");
     assert.deepEqual(paths(matching(all, "main", 9)), ["src/main.ts", "src/domain.ts"]);
     assert.deepEqual(paths(matching(all, "readme", 9)), ["docs/user/readme.md", "src/readme/index.ts"]);
-    assert.deepEqual(paths(matching(all, "lmt", 9)), ["lib/model.ts"]);
+    assert.deepEqual(paths(matching(all, "mdt", 9)), ["lib/model.ts"]);
+    assert.deepEqual(paths(matching(all, "l/mt", 9)), ["lib/model.ts"]);
+    assert.deepEqual(matching(files("src/order/total.ts"), "stat", 9), []); // those letters are in its path, far from each other
     assert.deepEqual(paths(matching(all, "", 2)), ["docs/user/readme.md", "src/readme/index.ts"]);
     assert.deepEqual(matching(all, "xyz", 9), []);
   });
