@@ -86,7 +86,8 @@ async function offerRevert(daemon: Daemon, undone: Undone, reverted?: () => void
 /** undoneText says what an undo did. */
 export function undoneText({ files, pointId, snapshot }: Undone): string {
   const left = files.filter((file) => file.problem ?? file.unkept);
-  const restored = pointId === undefined ? "" : `Restored ${files.length - left.length} of ${counted(files.length, "file")}.`;
+  const some = left.length > 0 ? `${files.length - left.length} of ` : "";
+  const restored = pointId === undefined ? "" : `Restored ${some}${counted(files.length, "file")}.`;
   return [snapshot === undefined ? "" : "Undid a part of the conversation.", restored].filter(Boolean).join(" ");
 }
 

@@ -5,8 +5,11 @@ import { isModeRule, modeOf } from "./modes";
 /** reasonText says why lashd asks. It names the mode of the session if that decides. */
 export function reasonText({ by, level, rule, text }: ApprovalReason, config: Config | undefined): string {
   const byMode = (by === "mode" && config?.approval?.mode === "ask") || (rule !== undefined && level === "session" && isModeRule(rule));
-  return config && byMode ? `The mode \u201c${modeOf(config).name}\u201d of this session asks.` : text.replace(/`([^`]*)`/g, "\u201c$1\u201d");
+  return config && byMode ? `The mode \u201c${modeOf(config).name}\u201d of this session asks.` : quoted(text);
 }
+
+/** quoted returns a text of the daemon with quotation marks in place of backquotes. */
+const quoted = (text: string) => text.replace(/`([^`]*)`/g, "\u201c$1\u201d");
 
 const answered: Partial<Record<DecisionChoice, string>> = {
   allowOnce: "Allowed once.",
@@ -33,5 +36,10 @@ export function decidedText(decision: CallDecision): string {
     return verdictOf(decision);
   }
   const asked = by === "deadline" || choice !== undefined;
-  return `${verdictOf(decision)} ${asked ? "Reason for the question: " : ""}${why.text}`;
+  return `${verdictOf(decision)} ${asked ? "Reason for the question: " : ""}${whyText(why)}`;
+}
+
+/** whyText says why a call was decided. A mode that allows edits is named in place of its rules. */
+function whyText({ level, rule, text }: ApprovalReason): string {
+  return rule?.action === "allow" && level === "session" && isModeRule(rule) ? "This session edits without asking." : quoted(text);
 }

@@ -34,6 +34,13 @@ describe("part11/3 how a call was decided", () => {
     assert.equal(named({}, { by: "mode", text: "No rule allows the call, and the tool can change something." }), "No rule allows the call, and the tool can change something.");
   });
 
+  it("part13/31 says that the session edits without asking, and shows no backquotes", () => {
+    const rule = (tool: string, level: "session" | "user") => ({ by: "rule" as const, level, rule: { tool, action: "allow" as const }, text: `The rule \`allow tool ${tool}\` of the ${level} decides.` });
+    assert.equal(decidedText({ mode: "allow", why: rule("patch", "session") }), "Allowed: This session edits without asking.");
+    assert.equal(decidedText({ mode: "allow", why: rule("patch", "user") }), "Allowed: The rule \u201callow tool patch\u201d of the user decides.");
+    assert.equal(decidedText({ mode: "allow", why: rule("fetch", "session") }), "Allowed: The rule \u201callow tool fetch\u201d of the session decides.");
+  });
+
   it("is in the trace of a turn", () => {
     const item = { itemId: "i", kind: "toolCall", callId: "c", tool: "shell", atMs: 1, status: "inProgress", args: {}, decision: { mode: "allow", why } } as const;
     const event: Event = { sessionId: "s", turnId: "trn_1", type: "item/started", seq: 1, atMs: 1, item };
