@@ -83,6 +83,7 @@ var signs = []struct {
 // reason is a limit of the sandbox that explains why a command failed.
 type reason struct {
 	text  string   // the part of a sentence about the command, such as "it has no privileges"
+	brief string   // that part for people, without what only the model can do; empty: text
 	sure  bool     // the command certainly met the limit; otherwise it may have failed for another reason
 	hosts []string // hosts that the command seems to need
 }
@@ -119,10 +120,11 @@ func (b *Box) Explain(e Ended) string {
 
 // sentence returns a reason as a sentence for people.
 func (r *reason) sentence() string {
+	text := cmp.Or(r.brief, r.text)
 	if r.sure {
-		return "The command ran in a sandbox, and " + r.text + "."
+		return "The command ran in a sandbox, and " + text + "."
 	}
-	return "The command may have failed because it ran in a sandbox: " + r.text + "."
+	return "The command may have failed because it ran in a sandbox: " + text + "."
 }
 
 // reason returns the limit of the sandbox that the end of a command points to; nil: none. A limit that the command certainly met comes before

@@ -45,7 +45,7 @@ func TestReason(t *testing.T) {
 	}
 	boxes := map[protocol.SandboxMode]*Box{protocol.SandboxWorkspace: boxOf(protocol.SandboxWorkspace), protocol.SandboxReadOnly: boxOf(protocol.SandboxReadOnly)}
 	const sure, may = "The command ran in a sandbox, and ", "The command may have failed because it ran in a sandbox: "
-	const noDNS, byHost = "it has no DNS, and reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. If it needs ", "a.example.com, call again with \"hosts\": [\"a.example.com\"], or a person adds a rule that allows host a.example.com."
+	const noDNS, byHost = "it has no network. It seems to need ", "a.example.com."
 	const docker = "it does not use sockets of other programs, such as that of Docker."
 	const privileges, secrets = "it has no privileges.", "it does not read secrets, and does not use sockets of other programs."
 	const written, only = "because it writes only to the workspace and to /tmp.", "because it writes only to /tmp."
@@ -89,10 +89,10 @@ func TestReason(t *testing.T) {
 		{"workspace", "dial tcp: lookup a.example.com on 1.1.1.1:53: no such host", sure + noDNS + byHost},
 		{"workspace", "getaddrinfo ENOTFOUND a.example.com", sure + noDNS + byHost},
 		{"workspace", "java.net.UnknownHostException: a.example.com", sure + noDNS + byHost},
-		{"workspace", "connect ENETUNREACH 1.2.3.4:443", sure + "it has no network, and reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. If it needs a host, call again with \"hosts\": [\"NAME\"]."},
+		{"workspace", "connect ENETUNREACH 1.2.3.4:443", sure + "it has no network."},
 		{"workspace", "npm error ERESOLVE could not resolve", ""},
 	} {
-		fill := strings.NewReplacer("HOME", home, "WORK", work, "\"NAME\"", "\"NAME\"")
+		fill := strings.NewReplacer("HOME", home, "WORK", work)
 		got := ""
 		if r := boxes[c.mode].reason(Ended{Output: fill.Replace(c.output) + "\n", Code: 1}); r != nil {
 			got = r.sentence()
@@ -100,6 +100,9 @@ func TestReason(t *testing.T) {
 		if want := fill.Replace(c.want); got != want {
 			t.Errorf("issue/20-2 in the mode %s, of %q it says\n%q, want\n%q", c.mode, c.output, got, want)
 		}
+	}
+	if got := boxes["workspace"].Explain(Ended{Output: "curl: (6) Could not resolve host: a.example.com", Code: 6}); !strings.Contains(got, `call again with "hosts": ["a.example.com"], or a person adds a rule`) {
+		t.Errorf("part13/24 the model reads %q", got)
 	}
 	if got := boxes["workspace"].Explain(Ended{Output: "cat: /etc/x: Permission denied"}); got != "" {
 		t.Errorf("issue/20-2 of a command that succeeds it says %q", got)

@@ -18,10 +18,10 @@ func (b *Box) explainNetwork(limit string, sure bool, e Ended) *reason {
 	text := limit + ", and reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. "
 	hosts := needed(e)
 	if len(hosts) == 0 {
-		return &reason{text: text + "If it needs a host, call again with \"hosts\": [\"NAME\"]", sure: sure}
+		return &reason{text: text + "If it needs a host, call again with \"hosts\": [\"NAME\"]", brief: "it has no network", sure: sure}
 	}
 	text += fmt.Sprintf("If it needs %s, call again with \"hosts\": %s, or a person adds a rule that allows host %s", strings.Join(hosts, ", "), list(union(b.granted, hosts)), hosts[0])
-	return &reason{text: text, sure: sure, hosts: hosts}
+	return &reason{text: text, brief: "it has no network. It seems to need " + strings.Join(hosts, ", "), sure: sure, hosts: hosts}
 }
 
 // codes are exit codes by which programs report that they reach no host, whatever their language and even if they print nothing.

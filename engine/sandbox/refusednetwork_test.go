@@ -14,7 +14,7 @@ import (
 func TestReasonsAboutTheNetwork(t *testing.T) {
 	box := &Box{mode: protocol.SandboxWorkspace}
 	const sure, may = "The command ran in a sandbox, and ", "The command may have failed because it ran in a sandbox: "
-	const noDNS, noNetwork, own = "it has no DNS, and reaches", "it has no network, and reaches", "its network has only its own servers."
+	const noDNS, noNetwork, own = "it has no network.", "it has no network.", "its network has only its own servers."
 	const noSSH = "it has no SSH. It reaches allowed hosts only by HTTP and HTTPS, so use an address with https:// if the host has one."
 	for _, c := range []struct {
 		name, command, output string

@@ -89,12 +89,12 @@ func TestRefusalsOfTheProxy(t *testing.T) {
 			Retry: object(t, map[string]any{"command": "curl -s http://a.example.com", "outside": true}),
 		}},
 		{"without a proxy the host that the output names is offered", map[string]any{"command": "curl -sS https://Registry.example.com/x"}, &protocol.ApprovalConfig{Sandbox: protocol.SandboxWorkspace}, &protocol.SandboxRefusal{
-			What: "The command ran in a sandbox, and it has no DNS, and reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. If it needs registry.example.com, call again with \"hosts\": [\"registry.example.com\"], or a person adds a rule that allows host registry.example.com.",
+			What: "The command ran in a sandbox, and it has no network. It seems to need registry.example.com.",
 			Mode: protocol.SandboxWorkspace, WithHosts: &protocol.HostsRetry{Hosts: []string{"registry.example.com"}, Retry: object(t, map[string]any{"command": "curl -sS https://Registry.example.com/x", "hosts": []string{"registry.example.com"}})},
 			Retry: object(t, map[string]any{"command": "curl -sS https://Registry.example.com/x", "outside": true}),
 		}},
 		{"a command that prints nothing may lack the host of its address, by its exit code", map[string]any{"command": "curl -s https://Registry.example.com/x"}, &protocol.ApprovalConfig{Sandbox: protocol.SandboxWorkspace}, &protocol.SandboxRefusal{
-			What: "The command may have failed because it ran in a sandbox: it has no DNS, and reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. If it needs registry.example.com, call again with \"hosts\": [\"registry.example.com\"], or a person adds a rule that allows host registry.example.com.",
+			What: "The command may have failed because it ran in a sandbox: it has no network. It seems to need registry.example.com.",
 			Mode: protocol.SandboxWorkspace, WithHosts: &protocol.HostsRetry{Hosts: []string{"registry.example.com"}, Retry: object(t, map[string]any{"command": "curl -s https://Registry.example.com/x", "hosts": []string{"registry.example.com"}})},
 			Retry: object(t, map[string]any{"command": "curl -s https://Registry.example.com/x", "outside": true}),
 		}},
@@ -103,7 +103,7 @@ func TestRefusalsOfTheProxy(t *testing.T) {
 			Retry: object(t, map[string]any{"command": "echo 'ssh: Could not resolve hostname a.example.com: Temporary failure in name resolution'; exit 255", "outside": true}),
 		}},
 		{"a guessed host that a rule denies is not offered", map[string]any{"command": "curl -s https://a.example.com --noproxy '*'"}, &protocol.ApprovalConfig{Sandbox: protocol.SandboxWorkspace, Rules: []protocol.ApprovalRule{hostRule(protocol.ApproveDeny, "a.example.com")}}, &protocol.SandboxRefusal{
-			What: "The command may have failed because it ran in a sandbox: it has no DNS, and reaches allowed hosts only by HTTP and HTTPS through the proxy in HTTPS_PROXY. If it needs a.example.com, call again with \"hosts\": [\"a.example.com\"], or a person adds a rule that allows host a.example.com.",
+			What: "The command may have failed because it ran in a sandbox: it has no network. It seems to need a.example.com.",
 			Mode: protocol.SandboxWorkspace, Retry: object(t, map[string]any{"command": "curl -s https://a.example.com --noproxy '*'", "outside": true}),
 		}},
 		{"a command that reaches its hosts has none", map[string]any{"command": "curl -s http://" + at}, config(), nil},
