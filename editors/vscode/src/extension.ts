@@ -6,6 +6,7 @@ import { Highlighter } from "./chat/highlighter";
 import { watchEditors } from "./chat/lastEditor";
 import { viewType } from "./chat/panel";
 import { viewId } from "./chat/sideChat";
+import { TrustView } from "./chat/trustView";
 import { watchTerminals } from "./chat/terminalOutput";
 import { register, sessionCommands } from "./commands";
 import { EditorTools } from "./editorTools";
@@ -43,13 +44,15 @@ const redrawMs = 200;
 
 /** activate starts the extension. In a folder without trust, it starts nothing until the user trusts the folder. */
 export function activate(context: vscode.ExtensionContext): void {
+  const side = new TrustView();
+  context.subscriptions.push(vscode.window.registerWebviewViewProvider(viewId, side));
   if (vscode.workspace.isTrusted) {
-    return begin(context);
+    return begin(context, side);
   }
   const commands = askForTrust(context);
   context.subscriptions.push(vscode.workspace.onDidGrantWorkspaceTrust(() => {
     commands.dispose();
-    begin(context);
+    begin(context, side);
   }));
 }
 
@@ -68,7 +71,7 @@ function askForTrust(context: vscode.ExtensionContext): vscode.Disposable {
 }
 
 /** begin connects to the daemon and creates the views and commands. */
-function begin(context: vscode.ExtensionContext): void {
+function begin(context: vscode.ExtensionContext, side: TrustView): void {
   const log = vscode.window.createOutputChannel("lashd", { log: true });
   const inDemo = () => context.workspaceState.get(demoKey, false);
   const showDemo = () => vscode.commands.executeCommand("setContext", "lashd.inDemo", inDemo());
@@ -86,6 +89,7 @@ function begin(context: vscode.ExtensionContext): void {
     inDemo,
     recent: (id) => recentSessions(sessions.list, id, Date.now()),
   }, context.workspaceState);
+  side.trusted(chats.side);
   const traces = new Traces(daemon);
   const questions = new Questions(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id));
   const seen = new ReadState(context.workspaceState);
@@ -151,7 +155,6 @@ function begin(context: vscode.ExtensionContext): void {
     watchTerminals(), watchEditors(),
     log, view, status, choices, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
-    vscode.window.registerWebviewViewProvider(viewId, chats.side),
     notifyFinished(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id)),
     ...register(log, {
       ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo, offerModel: () => setup.offerModel() }), ...sidebar.commands, ...chatCommands(daemon, texts, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands, ...proposalCommands,

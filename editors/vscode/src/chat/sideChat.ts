@@ -59,7 +59,7 @@ export class SideChat implements vscode.WebviewViewProvider {
 
   private showEmpty(view: vscode.WebviewView) {
     const commands = { newSessionInSideBar: "New session", findSession: "Find a session\u2026" };
-    view.description = "";
+    view.title = "Chat";
     view.webview.options = { enableCommandUris: Object.keys(commands).map((name) => `lashd.${name}`) };
     const links = Object.entries(commands).map(([name, title]) => `<p><a href="command:lashd.${name}">${title}</a></p>`).join("");
     view.webview.html = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'"><title>lashd</title></head><body><p>No session is open here.</p>${links}</body></html>`;
@@ -88,7 +88,7 @@ class ViewSurface implements Surface {
 
   setTitle(title: string): void {
     if (this.open) {
-      this.view.description = title;
+      this.view.title = title;
     }
   }
 

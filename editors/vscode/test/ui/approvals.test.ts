@@ -113,7 +113,7 @@ describe("part/11 approvals in a real VS Code", function () {
 
     rmSync(written);
     await mode.click();
-    await code.choose(/^Ask before edits(?! and)/);
+    await code.choose(/Ask before edits(?! and)/);
     await code.chat.getByRole("button", { name: "Mode: Ask before edits" }).waitFor();
     await code.say("write a file");
     await card.getByText("Create new.txt?").waitFor();

@@ -120,6 +120,7 @@ describe("part/13 a real VS Code", function () {
     await code.run("lashd: Open Chat in Side Bar");
     await tab.waitFor({ state: "detached" });
     await (await side()).locator(".agentMessage", { hasText: "finished the story." }).waitFor();
+    await code.page.locator(".part.auxiliarybar .title", { hasText: "tell a story" }).first().waitFor(); // names the session
     await code.shot("side bar");
     await code.say("hi", await side());
     await (await side()).locator(".agentMessage", { hasText: "Hello!" }).waitFor();

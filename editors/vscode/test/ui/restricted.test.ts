@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { patienceMs } from "./browser";
 import { daemonsOf } from "./machine";
+import { chatIn } from "./parts";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
@@ -34,5 +35,13 @@ describe("part/13 a folder without trust", function () {
     await code.newSession();
     await code.say("hi");
     await code.chat.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+  });
+
+  it("shows the chat of the side bar after the window was closed and opened again", async () => {
+    await code.run("lashd: Open Chat in Side Bar");
+    await (await chatIn(code.page, "auxiliarybar")).locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+    await code.load();
+    await code.shot("opened again");
+    await (await chatIn(code.page, "auxiliarybar")).locator(".agentMessage", { hasText: "Hello!" }).waitFor();
   });
 });
