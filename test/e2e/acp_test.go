@@ -72,6 +72,7 @@ func offered(p sdk.RequestPermissionRequest, name string) string {
 func TestACPPermissions(t *testing.T) {
 	w := newWorld(t, "ask")
 	w.serve()
+	w.connect().Close() // before the editor's process starts a daemon of its own
 	e := w.editor(sdk.ClientCapabilities{})
 	e.open(w.work)
 	hold := func(ctx context.Context, _ sdk.RequestPermissionRequest) string { <-ctx.Done(); return "" }

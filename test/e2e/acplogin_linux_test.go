@@ -99,6 +99,7 @@ func TestACPLogin(t *testing.T) {
 		t.Parallel()
 		w := newKeyless(t, fakemodel.Say("Good day."))
 		d := w.serve()
+		w.connect().Close() // before the editor's process starts a daemon of its own
 		e := w.editor(sdk.ClientCapabilities{})
 		methods := e.greeting.AuthMethods
 		if len(methods) != 1 || methods[0].Agent == nil || methods[0].Agent.Id != "lashd-login" || !strings.Contains(*methods[0].Agent.Description, "lash login") {

@@ -24,6 +24,7 @@ func TestACPRunsOnceMore(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.serve()
+			w.connect().Close() // before the editor's process starts a daemon of its own
 			e := w.editor(sdk.ClientCapabilities{})
 			e.open(w.work)
 			e.answers(func(context.Context, sdk.RequestPermissionRequest) string { return c.answer })

@@ -36,6 +36,7 @@ describe("part13 the rows of a chat", function () {
     await reset({ items: [...looked.slice(0, 2), call(4, "shell", { command: "ls" }), ...looked.map((one) => ({ ...one, itemId: `${one.itemId}x` })), call(5, "read", { path: "c.ts" }, { status: "failed", output: { status: "failure", text: "no file" } })] });
     assert.deepEqual(await lines(), ["Read a.ts", "Read b.ts src", "Ran ls", "Read 2 files, listed 1 folder", "Read c.ts"]);
     await chat.page.locator(".run > summary").click();
+    await chat.page.getByText("Listed src").waitFor();
     assert.deepEqual((await lines()).slice(4), ["Read a.ts", "Read b.ts src", "Listed src", "Read c.ts"]);
   });
 

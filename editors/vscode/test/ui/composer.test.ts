@@ -150,7 +150,7 @@ describe("issue/18 the composer of a chat", function () {
       assert.equal(await field().getAttribute("aria-activedescendant"), await chosen().getAttribute("id"));
       await field().press("Enter");
       assert.deepEqual([await field().inputValue(), await asked("mention"), await asked("send")], ["look at @make.ts ", [{ type: "mention", mention: { kind: "file", uri: "file:///make.ts" } }], []]);
-      assert.equal(await chat.page.locator(".suggestions").isVisible(), false);
+      assert.equal(await chat.page.locator("#suggestions").isVisible(), false);
     });
 
     it("nothing in an address, and closes with Escape without stopping the turn", async () => {
@@ -160,7 +160,7 @@ describe("issue/18 the composer of a chat", function () {
       await field().pressSequentially(" @c");
       await answer("c.ts");
       await field().press("Escape");
-      assert.deepEqual([await chat.page.locator(".suggestions").isVisible(), await asked("stop")], [false, []]);
+      assert.deepEqual([await chat.page.locator("#suggestions").isVisible(), await asked("stop")], [false, []]);
     });
 
     it("ignores a late answer to an earlier word", async () => {
@@ -168,7 +168,7 @@ describe("issue/18 the composer of a chat", function () {
       await field().pressSequentially("@a");
       const [first] = (await asked("suggest")) as { id: number }[];
       await tell({ type: "suggestions", id: first?.id ?? 0, suggestions: [suggestion("late.ts")] });
-      assert.equal(await chat.page.locator(".suggestions").isVisible(), false);
+      assert.equal(await chat.page.locator("#suggestions").isVisible(), false);
     });
 
     it("no word of an input that was sent, if the answer comes late", async () => {
@@ -178,7 +178,7 @@ describe("issue/18 the composer of a chat", function () {
       await chat.page.keyboard.press("Enter");
       await tell({ type: "sent", ok: true });
       await tell({ type: "suggestions", id: last.id, suggestions: [suggestion("total.ts")] });
-      assert.deepEqual([await chat.page.locator(".suggestions").isVisible(), await field().inputValue()], [false, ""]);
+      assert.deepEqual([await chat.page.locator("#suggestions").isVisible(), await field().inputValue()], [false, ""]);
     });
 
     it("a command after / at the start, and runs it with a click", async () => {
