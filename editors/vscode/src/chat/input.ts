@@ -73,7 +73,7 @@ export async function commandsFor(word: string, daemon: Daemon, sessionId: Sessi
   return commandSuggestions(word, commands.data, operations.data);
 }
 
-/** Start says what the beginning of an input is: a text, a command or skill that goes with the text, a command to run, or the name of none. */
+/** Start is what an input begins with: plain text, a command or skill for the model, a command of this window, or an unknown command. */
 export type Start = { kind: "text" } | { kind: "sent"; command: CommandCall } | { kind: "own" | "operation"; call: Required<CommandCall> } | { kind: "unknown"; name: string; near?: string };
 
 /** startOf looks for a command at the start of a text. */

@@ -115,7 +115,7 @@ export type ToWebview =
   | { type: "goTo"; nodeId: NodeID }
   /** a compaction has ended */
   | { type: "compacted"; ok: boolean }
-  /** text for the input; with replace, in place of what is there */
+  /** text to add to the input; replace removes the present text first */
   | { type: "draft"; text: string; replace?: boolean }
   | { type: "undraft"; text: string } // the turn with this input is back
   | { type: "sent"; ok: boolean }

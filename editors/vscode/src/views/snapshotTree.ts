@@ -79,7 +79,7 @@ export class SnapshotTree implements vscode.TreeDataProvider<SnapshotNode> {
     return node.group === "Snapshots" ? snapshots.map((snapshot) => ({ snapshot })) : points.map((point) => ({ point }));
   }
 
-  /** getParent lets the view show a snapshot that somebody asks for. */
+  /** getParent returns the parent of a snapshot, which VS Code needs to reveal it. */
   getParent(node: SnapshotNode): SnapshotNode | undefined {
     return "snapshot" in node ? { group: "Snapshots" } : "point" in node ? { group: "File Changes" } : undefined;
   }

@@ -2,7 +2,7 @@ import type { FromWebview } from "../chat/messages";
 import type { SessionView } from "../model/session";
 import type { NodeID } from "../protocol";
 
-/** OlderPages asks for older pages of a conversation, each once: for a user who scrolls to its top, and until a message is loaded that somebody wants to see. */
+/** OlderPages requests older pages of a conversation, each once: when the user scrolls to its top, and until the message to show is loaded. */
 export class OlderPages {
   private requested = ""; // the cursor of the last requested page
   private wanted?: NodeID;

@@ -55,7 +55,7 @@ describe("part/13 answers and questions in a real VS Code", function () {
     const [session] = code.call<SessionListResult>("session/list", { limit: 1 }).data;
     const [turn] = code.call<TurnListResult>("turn/list", { sessionId: session?.sessionId }).data;
     const asked = code.call<TurnTraceResult>("turn/trace", { turnId: turn?.turnId }).data.filter(({ type }) => type === "decision/opened");
-    assert.equal(asked.length, 1, "the second call asks nobody");
+    assert.equal(asked.length, 1, "the second call opens no question");
   });
 
   it("allows a long command in a notification that shows all of it", async () => {

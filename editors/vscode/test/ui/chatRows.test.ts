@@ -87,7 +87,7 @@ describe("part13 the rows of a chat", function () {
     assert.equal(await row.locator("small").innerText(), "running");
     await tell({ type: "events", events: [{ type: "task/completed", seq: 1, atMs: 1, task: server("completed") } as never, { type: "item/completed", seq: 2, atMs: 1, turnId: "trn_2", item: woken } as never] });
     await row.getByText("completed", { exact: true }).waitFor();
-    assert.equal(await chat.page.locator(".bubble").count(), 0); // nobody wrote it
+    assert.equal(await chat.page.locator(".bubble").count(), 0); // a plugin wrote it
     const links = chat.page.getByRole("button", { name: "Show output" });
     assert.equal(await links.count(), 2);
     await links.first().click();
