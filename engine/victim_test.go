@@ -245,8 +245,8 @@ func victim(dir, point string) {
 		if err != nil {
 			panic(err)
 		}
-		started, _ := filepath.Glob(filepath.Join(dir, "count-safe-*"))
-		if slices.ContainsFunc(rows, func(e persistence.Effect) bool { return e.Kind == "call" && e.Finished }) && (point == batchSettled || started != nil) {
+		started := counted(dir, "safe-c1-1") > 0 || counted(dir, "safe-c2") > 0
+		if slices.ContainsFunc(rows, func(e persistence.Effect) bool { return e.Kind == "call" && e.Finished }) && (point == batchSettled || started) {
 			reached(point)
 		}
 	}
