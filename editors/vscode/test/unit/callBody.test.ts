@@ -22,4 +22,11 @@ describe("part13/61 the details of a call", () => {
     [...element.querySelectorAll("button")].filter((b) => b.textContent === "Open diff")[1]?.click();
     assert.deepEqual(posted.filter(({ type }) => type === "diff"), [{ type: "diff", change: { path: "b.go", diff: diff.slice(diff.indexOf("--- /dev"), diff.indexOf("--- a/c")), added: 2, removed: 0 } }]);
   });
+
+  it("align the numbers of lines to the right, in no more columns than the largest has digits", () => {
+    const change = { path: "a.txt", diff: "--- a/a.txt\n+++ b/a.txt\n@@ -9,2 +9,2 @@\n nine\n-ten\n+TEN\n", added: 1, removed: 1 };
+    const item: Item = { itemId: "c", kind: "toolCall", status: "completed", atMs: 1, callId: "k", tool: "patch", args: { patch: "" }, output: { status: "success", change } };
+    const element = new Items(() => undefined).row({ key: "c", version: 1, item, live: false }, undefined);
+    assert.equal(element.querySelector(".diff")?.textContent, " 9  nine\n10- ten\n10+ TEN\n");
+  });
 });
