@@ -90,7 +90,7 @@ func (h *hooks) callHook(s *toolCall) *plugin.ToolCallContext {
 	terms := s.entry.Terms()
 	return &plugin.ToolCallContext{
 		TurnID: h.caller.journalID(), CallID: s.CallID, Parent: s.Parent, Tool: s.Name, Kind: h.judge.kindOf(s.entry), Replay: terms.Replay, Serial: terms.Serial, Cell: s.cell,
-		Args: s.Args, Inputs: h.inputs, Host: h.capabilities(),
+		Args: s.Args, Inputs: h.inputs, Entry: s.entry, Host: h.capabilities(),
 	}
 }
 

@@ -29,7 +29,7 @@ func Contributions(p *manifest.Plugin) []protocol.PluginContribution {
 		all.add("hook", string(h.On), "if it fails:", string(h.OnError))
 	}
 	for _, h := range p.CommandHooks {
-		all.add("hook", h.Event, h.Matcher, h.Command, strings.Join(h.Args, " "))
+		all.add("hook", h.Event, h.Matcher, h.If.String(), h.Command, strings.Join(h.Args, " "))
 	}
 	for _, t := range p.Tools {
 		all.add("tool", t.Name, strings.Join(t.Command, " "))

@@ -76,6 +76,27 @@ func (s *Subjects) Places() []string {
 	return all
 }
 
+// Only returns the subjects without those about other files. If none is about the file, an absolute path, or it is empty, all stay.
+func (s *Subjects) Only(file string) *Subjects {
+	view := *s
+	view.all = slices.DeleteFunc(slices.Clone(s.all), func(about parsedSubject) bool { return s.absolute(about.Path) != file })
+	if file == "" || len(view.all) == 0 {
+		return s
+	}
+	return &view
+}
+
+// absolute returns a path that may be relative to the workspace; empty for none.
+func (s *Subjects) absolute(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(s.cwd, path)
+}
+
+// Empty reports whether nothing is known of what the call acts on.
+func (s *Subjects) Empty() bool { return len(s.all) == 0 }
+
 // answer returns the key under which a standing answer about this call would be stored.
 func (s *Subjects) answer() Answer {
 	return answerAbout(s.entry.Manifest.Name, s.args, s.entry.Terms().Varying, s.Places())

@@ -296,3 +296,13 @@ func (rs *Rules) stopping(m protocol.ToolManifest) *rule {
 	}
 	return nil
 }
+
+// Concern reports whether rules that ask may be about a call, or about a part of it: one of its commands, paths or hosts.
+func (rs *Rules) Concern(about *Subjects) bool {
+	if found, _ := rs.decide(about, false); found.mode != "" {
+		return true
+	}
+	return slices.ContainsFunc(about.hosts(), func(h hostrule.Pattern) bool {
+		return h == (hostrule.Pattern{}) && rs != nil && len(rs.hosts) > 0 || rs.decideHost(about, h, false).mode != ""
+	})
+}

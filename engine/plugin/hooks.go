@@ -90,6 +90,7 @@ type ToolCallContext struct {
 	Cell   bool                  `json:"cell,omitempty"`   // a code cell makes the call, and its code reads the output instead of the model
 	Args   json.RawMessage       `json:"args"`             // current arguments; they may not match the tool's schema
 	Inputs protocol.PluginInputs `json:"-"`                // inputs of plugins that came with the turn's input; shared, and only for built-in plugins
+	Entry  *tool.Entry           `json:"-"`                // the tool, for its subjects; only for hooks in this process. Nil: unknown
 	Host   Capabilities          `json:"-"`
 }
 

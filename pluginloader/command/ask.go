@@ -20,6 +20,7 @@ type question struct {
 	input   input
 	subject string                               // value that matchers are compared with, if the event is no tool call
 	formats []format                             // a tool call in the formats of all agents; replaces subject
+	about   *subjects                            // what the tool call acts on; nil: the event is no tool call
 	spare   []*hook                              // hooks to skip
 	respond func(input json.RawMessage) response // returns the call's result in the format of the call
 }
@@ -94,6 +95,7 @@ func (p *Part) runs(q question) []*asked {
 		if q.formats == nil && h.matcher.fits(q.subject) {
 			matching = []words{{}}
 		}
+		matching = slices.DeleteFunc(matching, func(w words) bool { return !q.about.fit(h.If, w.path) })
 		identity := strings.Join(append([]string{string(h.OnError)}, h.argv...), "\x00")
 		if len(matching) == 0 || slices.Contains(seen, identity) {
 			continue

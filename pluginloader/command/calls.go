@@ -15,7 +15,8 @@ import (
 func (s *session) question(ctx context.Context, event string, tc *plugin.ToolCallContext) question {
 	in := s.common(event, tc.TurnID, look(ctx, tc.Host))
 	in.ToolUseID = tc.CallID
-	return question{input: in, formats: call{tc.Tool, tc.Args, s.build.Cwd}.formats()}
+	about := &subjects{call: tc, cwd: s.build.Cwd, dir: cmp.Or(s.part.config.Project, s.build.Cwd)}
+	return question{input: in, about: about, formats: call{tc.Tool, tc.Args, s.build.Cwd}.formats()}
 }
 
 // beforeToolCall implements the hook before a tool call. If hooks change the arguments, the other

@@ -58,9 +58,15 @@ func patchAsEdits(c call) (all format, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, w...)
+		all = append(all, w.of(s.path)...)
 	}
 	return all, err
+}
+
+// of notes the file that a call of a format is about.
+func (f format) of(path string) format {
+	f[0].path = path
+	return f
 }
 
 // patchAsMultiEdits presents a patch as one MultiEdit call for each existing file. It skips new
@@ -75,7 +81,7 @@ func patchAsMultiEdits(c call) (all format, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, w...)
+		all = append(all, w.of(s.path)...)
 	}
 	return all, err
 }

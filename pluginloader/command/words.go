@@ -12,6 +12,7 @@ import (
 type words struct {
 	tool  string
 	input json.RawMessage
+	path  string                                                 // the file, if the call is one of several that stand for a patch
 	back  func(updated json.RawMessage) (json.RawMessage, error) // converts changed arguments to lashd's format; nil: they cannot be changed
 }
 
@@ -78,7 +79,7 @@ func (f toolMapping) put(c call) (format, error) {
 	}
 	input, err := encode(shown)
 	back := func(updated json.RawMessage) (json.RawMessage, error) { return f.back(updated, own, shown) }
-	return format{{f.tool, input, back}}, err
+	return format{{tool: f.tool, input: input, back: back}}, err
 }
 
 // put returns the value of an argument in the other agent's format, in which all paths are

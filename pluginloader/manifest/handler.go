@@ -35,7 +35,7 @@ func (s *source) handler(here string, e Event, h hookHandler) (CommandHook, bool
 func (s *source) commandHook(here string, e Event, h hookHandler) CommandHook {
 	_, at := strictjson.Find(s.data, here)
 	line, _ := place(s.data, at)
-	hook := CommandHook{Event: e.Name, Slot: e.Slot, Command: h.Command, TimeoutMs: int64(h.Timeout * 1000), OnError: h.OnError, File: s.file, Line: line}
+	hook := CommandHook{Event: e.Name, Slot: e.Slot, If: s.filter(here+"/if", e, h.If), Command: h.Command, TimeoutMs: int64(h.Timeout * 1000), OnError: h.OnError, File: s.file, Line: line}
 	if hook.OnError == "" {
 		hook.OnError = OnErrorAllow
 		if e.Slot == SlotBeforeToolCall {

@@ -19,6 +19,7 @@ type CommandHook struct {
 	Event     string   `json:"event"`               // event name in the format of other agents
 	Slot      Slot     `json:"slot"`                // hook of lashd that calls it
 	Matcher   string   `json:"matcher,omitempty"`   // restricts the hook, for example to some tools; "": no restriction
+	If        *Filter  `json:"if,omitempty"`        // restricts the hook further, to some calls; nil: no restriction
 	Command   string   `json:"command"`             // a command line for sh; with Args, a program
 	Args      []string `json:"args,omitempty"`      // if not nil: arguments of the program, which then runs without a shell
 	PassEnv   []string `json:"passEnv,omitempty"`   // names of variables that command and arguments use
@@ -44,18 +45,18 @@ type hookGroup struct {
 // hookHandler is one entry of a group. lashd runs the type command only. It accepts the fields of
 // other types, and warns about fields with the tag slot:"none".
 type hookHandler struct {
-	Type    string   `json:"type"`
-	Command string   `json:"command,omitempty" max:"8192" subst:"own"`
-	Args    []string `json:"args,omitempty" max:"256" each:"8192" subst:"own"`
-	Timeout float64  `json:"timeout,omitempty"` // seconds
-	OnError OnError  `json:"onError,omitempty"` // only in lashd
-	Status  string   `json:"statusMessage,omitempty" max:"1024"`
-	Name    string   `json:"name,omitempty" max:"256"`
-	About   string   `json:"description,omitempty" max:"4096"`
+	Type    string          `json:"type"`
+	Command string          `json:"command,omitempty" max:"8192" subst:"own"`
+	Args    []string        `json:"args,omitempty" max:"256" each:"8192" subst:"own"`
+	Timeout float64         `json:"timeout,omitempty"` // seconds
+	OnError OnError         `json:"onError,omitempty"` // only in lashd
+	If      json.RawMessage `json:"if,omitempty" max:"8192"`
+	Status  string          `json:"statusMessage,omitempty" max:"1024"`
+	Name    string          `json:"name,omitempty" max:"256"`
+	About   string          `json:"description,omitempty" max:"4096"`
 
 	Async       json.RawMessage `json:"async,omitempty" slot:"none"`
 	AsyncRewake json.RawMessage `json:"asyncRewake,omitempty" slot:"none"`
-	If          json.RawMessage `json:"if,omitempty" slot:"none"`
 	Once        json.RawMessage `json:"once,omitempty" slot:"none"`
 	Shell       json.RawMessage `json:"shell,omitempty" slot:"none"`
 
