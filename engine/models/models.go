@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,6 +48,12 @@ type Source interface {
 	Find(spec protocol.ModelSpec) (Model, bool)
 }
 
+// Lister is a Source that can ask servers for models which Models does not list.
+type Lister interface {
+	// Listed returns the models that the servers list until ctx is done. Those that do not answer have none.
+	Listed(ctx context.Context) []Model
+}
+
 // Fixed is a Source that never changes. The first model is the default.
 type Fixed []Model
 
@@ -82,10 +89,13 @@ type Catalog struct {
 // New returns the catalog of the models of a source. Without keys, clients cannot set any.
 func New(source Source, keys *provider.Keys) *Catalog { return &Catalog{source, keys} }
 
-// List lists the models, the default first. With Check, each server is asked at the same time whether it accepts requests; that
-// takes up to checkLimit.
+// List lists the models, the default first, and with Servers those that only their servers list. With Check, each server is asked at the same
+// time whether it accepts requests. Both take up to checkLimit.
 func (ms *Catalog) List(ctx context.Context, p *protocol.ModelListParams) (*protocol.ModelListResult, error) {
 	models := ms.source.Models()
+	if p.Servers {
+		models = append(models, ms.listed(ctx, models)...)
+	}
 	result := &protocol.ModelListResult{Data: []protocol.ModelInfo{}}
 	for i, m := range models {
 		result.Data = append(result.Data, protocol.ModelInfo{Name: m.Name, Title: m.Title, Model: m.Spec, Price: m.Price, Default: i == 0})
@@ -94,6 +104,19 @@ func (ms *Catalog) List(ctx context.Context, p *protocol.ModelListParams) (*prot
 		checkServers(ctx, models, result.Data)
 	}
 	return result, context.Cause(ctx)
+}
+
+// listed asks servers for their models, for at most checkLimit, and returns those that are not known yet.
+func (ms *Catalog) listed(ctx context.Context, known []Model) []Model {
+	l, ok := ms.source.(Lister)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	return slices.DeleteFunc(l.Listed(ctx), func(m Model) bool {
+		return slices.ContainsFunc(known, func(k Model) bool { return k.Spec.Provider == m.Spec.Provider && k.Spec.ID == m.Spec.ID })
+	})
 }
 
 // checkServers asks the server of each provider once and notes its problem with all of its models.

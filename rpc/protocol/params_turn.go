@@ -169,7 +169,8 @@ type ModelInfo struct {
 
 // ModelListParams selects the details of model/list.
 type ModelListParams struct {
-	Check bool `json:"check,omitempty"` // also ask each model's server whether it accepts requests; takes up to five seconds
+	Check   bool `json:"check,omitempty"`   // also ask each model's server whether it accepts requests; takes up to five seconds
+	Servers bool `json:"servers,omitempty"` // also list the models of servers whose models lashd does not know, such as those on this machine; takes up to five seconds
 }
 
 // ModelSetKeyParams gives the daemon an API key that its environment lacks. lashd keeps it in memory only.

@@ -50,7 +50,7 @@ func argumentsOf(u *ui, name string) (arguments, tea.Cmd) {
 			}
 		}
 	case "model":
-		return a, askArguments(u, a, "model/list", protocol.ModelListParams{}, modelChoices)
+		return a, askArguments(u, a, "model/list", protocol.ModelListParams{Servers: true}, modelChoices)
 	case "sessions":
 		return a, askArguments(u, a, "session/list", protocol.SessionListParams{Cwd: u.talk.session.Cwd, Limit: 100}, sessionChoices(u.talk.session.ID))
 	}

@@ -22,7 +22,7 @@ func (u *ui) model(name string) tea.Cmd {
 		return u.configure(protocol.SessionConfigureParams{Model: name}, "Model from the next turn on: "+name)
 	}
 	now := u.talk.session.Config.Model
-	return read(u, "model/list", struct{}{}, func(r *protocol.ModelListResult) string { return modelTable(r.Data, now) })
+	return read(u, "model/list", protocol.ModelListParams{Servers: true}, func(r *protocol.ModelListResult) string { return modelTable(r.Data, now) })
 }
 
 // modelTable lists models by provider, each with its context window and price. A star marks the session's model.

@@ -1456,6 +1456,8 @@ export interface ModelInfo {
 export interface ModelListParams {
   /** also ask each model's server whether it accepts requests; takes up to five seconds */
   check?: boolean;
+  /** also list the models of servers whose models lashd does not know, such as those on this machine; takes up to five seconds */
+  servers?: boolean;
 }
 
 /** ModelListResult lists the configured models. */
