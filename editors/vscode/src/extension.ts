@@ -157,7 +157,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
     notifyFinished(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id)),
     ...register(log, {
-      ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo, offerModel: () => setup.offerModel() }), ...sidebar.commands, ...chatCommands(daemon, texts, chats, traces, () => setup.localModels().catch(() => [])), ...setup.commands, ...proposalCommands,
+      ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo, offerModel: () => setup.offerModel() }), ...sidebar.commands, ...chatCommands(daemon, texts, chats, traces), ...setup.commands, ...proposalCommands,
       openConfig: () => config.open(),
       commitMessage: (of: { rootUri?: vscode.Uri } | undefined) => writeCommitMessage(daemon, of),
       editSelection: () => editSelection(daemon, texts),

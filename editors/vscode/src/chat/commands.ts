@@ -1,7 +1,6 @@
 import { workspace } from "vscode";
 import type { Commands } from "../commands";
 import type { Daemon } from "../daemon/daemon";
-import type { Provider } from "../model/providers";
 import type { Session, SessionID, TurnID } from "../protocol";
 import { showInstructions } from "../views/instructions";
 import { sessionOf, type Node } from "../views/sessionTree";
@@ -14,8 +13,8 @@ import { showHelp } from "./help";
 import { goBack, newestChanges, undoNewest, type Chat } from "./turnCommands";
 import { chooseEffort, chooseMode, chooseModel, chooseSandbox } from "./settings";
 
-/** chatCommands returns the commands on the active chat. local returns the model servers that run on this machine. */
-export function chatCommands(daemon: Daemon, texts: Texts, chats: Chats, traces: Traces, local: () => Promise<Provider[]>): Commands {
+/** chatCommands returns the commands on the active chat. */
+export function chatCommands(daemon: Daemon, texts: Texts, chats: Chats, traces: Traces): Commands {
   const editor = { daemon, texts };
   const activeSession = (): Session => {
     const session = chats.active?.followed.view?.session;
@@ -37,7 +36,7 @@ export function chatCommands(daemon: Daemon, texts: Texts, chats: Chats, traces:
       const { sessionId } = activeSession();
       chats.give(sessionId, { ...(await context(daemon, sessionId)), open: true });
     },
-    chooseModel: () => chooseModel(daemon, activeSession(), local),
+    chooseModel: () => chooseModel(daemon, activeSession()),
     chooseEffort: () => chooseEffort(daemon, activeSession()),
     chooseMode: () => chooseMode(daemon, activeSession()),
     chooseSandbox: () => chooseSandbox(daemon, activeSession()),

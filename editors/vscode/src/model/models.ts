@@ -1,6 +1,5 @@
 import type { ModelInfo, ModelSpec, Price, ReasoningSpec } from "../protocol";
 import { tokensText } from "./context";
-import type { Provider } from "./providers";
 
 /** ModelEntry is a model in a list. */
 export interface ModelEntry {
@@ -11,24 +10,13 @@ export interface ModelEntry {
   current: boolean;
 }
 
-/** modelEntries groups models by provider, in the order of the daemon. It adds the models of servers on this machine at the end. */
-export function modelEntries(models: readonly ModelInfo[], local: readonly Provider[], now: ModelSpec): { provider: string; models: ModelEntry[] }[] {
+/** modelEntries groups models by provider, in the order of the daemon. */
+export function modelEntries(models: readonly ModelInfo[], now: ModelSpec): { provider: string; models: ModelEntry[] }[] {
   const groups = new Map<string, ModelEntry[]>();
-  const add = (provider: string, entry: ModelEntry) => {
-    const group = groups.get(provider) ?? [];
-    groups.set(provider, group);
-    if (!group.some(({ name }) => name === entry.name)) {
-      group.push(entry);
-    }
-  };
   for (const info of models) {
     const current = info.model.id === now.id && info.model.provider === now.provider;
-    add(info.model.provider, { name: info.name, title: info.title ?? info.name, description: describeModel(info), current });
-  }
-  for (const { name: provider, title, models: ids = [] } of local) {
-    for (const id of ids) {
-      add(provider, { name: `${provider}/${id}`, title: id, description: `${title} on this machine`, current: now.provider === provider && now.id === id });
-    }
+    const group = groups.get(info.model.provider) ?? [];
+    groups.set(info.model.provider, [...group, { name: info.name, title: info.title ?? info.name, description: describeModel(info), current }]);
   }
   return [...groups].map(([provider, entries]) => ({ provider, models: entries }));
 }

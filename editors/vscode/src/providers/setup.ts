@@ -55,11 +55,6 @@ export class Setup {
     Object.entries(contexts).forEach(([name, on]) => void vscode.commands.executeCommand("setContext", `lashd.${name}`, on));
   }
 
-  /** localModels returns the models of servers that run on this machine. */
-  async localModels(): Promise<Provider[]> {
-    return (await this.providers()).filter((p) => p.local && p.models?.length);
-  }
-
   private async run(name?: string) {
     const [all, models] = await Promise.all([this.providers(), this.models()]);
     const ready = new Set(models.map(({ model }) => model.provider));

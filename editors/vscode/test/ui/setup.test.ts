@@ -190,6 +190,13 @@ describe("part13/vscode the set-up of providers", function () {
     await toast("acme is set up. New sessions use acme-large of acme.").getByRole("button", { name: "New Session" }).click();
     await code.say("hi");
     await code.chat.locator(".agentMessage", { hasText: "With a key of your own." }).waitFor();
+    await code.run("lashd: Choose Model...");
+    const rows = code.page.locator(".quick-input-list .monaco-list-row");
+    await rows.filter({ hasText: "acme-small" }).waitFor(); // only the server knows it
+    assert.match(await code.page.locator(".quick-input-list .monaco-list-row.focused").innerText(), /acme-large/);
+    await code.shot("model-menu");
+    await code.choose("acme-small");
+    await code.chat.getByRole("button", { name: "acme-small" }).waitFor();
     assert.match(config(), new RegExp(`^model = "acme/acme-large"\n(.|\n)*\\[providers.acme\\]\nbase_url = "${gatewayAt}"`));
     assert.deepEqual(filesWith(code.dir, gatewayKey), [join(code.home, "keys.json")]);
   });

@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
 import { addressProblem, groupsOf, keyProblem, nameProblem, stateOf, type Provider } from "../../src/model/providers";
 import { describeModel, effortText, modelEntries } from "../../src/model/models";
+import { selectedOf, withMark } from "../../src/model/menu";
 import type { ModelInfo } from "../../src/protocol";
 
 const all: Provider[] = [
@@ -51,16 +52,24 @@ describe("issue/18 the list of models", () => {
     return { name, model: { provider, id, contextWindow: 200_000 }, ...more };
   };
 
-  it("is grouped by provider, marks the current one, and adds local servers", () => {
+  it("is grouped by provider, and marks the current one", () => {
     const models = [model("anthropic/big", { title: "Big", default: true }), model("openai/small"), model("openai/other"), model("anthropic/old"), model("ollama/qwen3")];
-    const groups = modelEntries(models, all.filter((p) => p.local), { provider: "openai", id: "small" });
+    const groups = modelEntries(models, { provider: "openai", id: "small" });
     assert.deepEqual(groups.map(({ provider, models: of }) => [provider, ...of.map(({ title, current }) => `${title}${current ? " *" : ""}`)]), [
       ["anthropic", "Big", "anthropic/old"],
       ["openai", "openai/small *", "openai/other"],
       ["ollama", "ollama/qwen3"],
     ]);
-    const local = modelEntries([], all.filter((p) => p.local), { provider: "openai", id: "small" });
-    assert.deepEqual(local, [{ provider: "ollama", models: [{ name: "ollama/qwen3", title: "qwen3", description: "Ollama on this machine", current: false }] }]);
+  });
+
+  it("selects the current entry at first, and keeps the user's selection when more entries come", () => {
+    const entries = [{ label: "a" }, { label: "b", description: "1", current: false }, { label: "b", description: "2", current: true }];
+    const shown = entries.map(withMark);
+    assert.deepEqual(shown.map(({ label }) => label), ["a", "$(blank) b", "$(check) b"]);
+    assert.deepEqual(selectedOf(shown, undefined), [shown[2]]);
+    assert.deepEqual(selectedOf(shown, shown[1]), [shown[1]]);
+    assert.deepEqual(selectedOf(shown, { label: "gone" }), [shown[2]]);
+    assert.deepEqual(selectedOf(shown.slice(0, 2), undefined), []);
   });
 
   it("has the context window and the price of each", () => {
