@@ -24,23 +24,25 @@ import (
 // Only the loader's goroutine uses an entry, except for seen and shown, which Loader.mu protects.
 type entry struct {
 	set           *set
-	dir           string              // absolute; links are not resolved
-	only          layout.Selection    // the part of dir that belongs to the plugin; nil: all
-	missing       time.Time           // since when the directory is missing; zero: it exists
-	sign          string              // signature at the last scan; empty: scan it
-	asked         int                 // number of requests to scan it again
-	answered      int                 // value of asked at the last finished scan; -1: none
-	unit          *unit               // in use; nil: none
-	next          *unit               // to be used as soon as it works together with the others
-	found         protocol.PluginInfo // result of the last scan
-	blamed        error               // why next is not in use; nil: it is
-	info          protocol.PluginInfo // found, with what became of it
-	lastAnnounced protocol.PluginInfo // the last info that clients got
-	log           *child.Log          // of everything that ran from the directory
+	dir           string                  // absolute; links are not resolved
+	only          layout.Selection        // the part of dir that belongs to the plugin; nil: all
+	missing       time.Time               // since when the directory is missing; zero: it exists
+	sign          string                  // signature at the last scan; empty: scan it
+	asked         int                     // number of requests to scan it again
+	answered      int                     // value of asked at the last finished scan; -1: none
+	unit          *unit                   // in use; nil: none
+	next          *unit                   // to be used as soon as it works together with the others
+	found         protocol.PluginInfo     // result of the last scan
+	rules         []protocol.ApprovalRule // permissions that hold although the last scan found mistakes
+	blamed        error                   // why next is not in use; nil: it is
+	info          protocol.PluginInfo     // found, with what became of it
+	lastAnnounced protocol.PluginInfo     // the last info that clients got
+	log           *child.Log              // of everything that ran from the directory
 
 	// Loader.mu protects these copies for other goroutines. They change together with the host.
 	seen  protocol.PluginInfo
-	shown *unit // unit
+	shown *unit                   // unit
+	ruled []protocol.ApprovalRule // rules
 }
 
 // entry returns a new entry for a directory.

@@ -40,7 +40,8 @@ type finding struct {
 	found    protocol.Digest // digest of the contents in the directory
 	problems []protocol.PluginProblem
 	name     string
-	fatal    bool // nothing of the directory may run, not even the unit in use
+	rules    []protocol.ApprovalRule // permissions of a layout of the user that cannot be loaded
+	fatal    bool                    // nothing of the directory may run, not even the unit in use
 }
 
 // examine scans the directory. It returns nil if nothing has changed since the last scan. It
@@ -67,7 +68,7 @@ func (g look) examine(ctx context.Context) *finding {
 	default:
 		f = g.takeTrusted(ctx)
 	}
-	f.sign, f.asked = sign, g.asked
+	f.sign, f.asked, f.rules = sign, g.asked, g.permissions(f.status)
 	f.fatal = f.fatal || slices.ContainsFunc(g.holds, func(u *unit) bool { return g.withdrawn(u.copy.Digest) })
 	return f
 }

@@ -74,7 +74,7 @@ func (s *set) show() {
 	defer s.loader.mu.Unlock()
 	s.listed, s.shownRefusal = s.entries, s.refused
 	for _, e := range s.entries {
-		e.seen, e.shown = e.info, e.unit
+		e.seen, e.shown, e.ruled = e.info, e.unit, e.rules
 	}
 }
 

@@ -115,12 +115,37 @@ func (l *Loader) LayoutRules(cwd string) (all []rulebook.Layout) {
 			continue
 		}
 		for _, e := range s.listed {
-			if e.dir == s.layout && e.shown != nil && len(e.shown.manifest.Rules) > 0 {
-				all = append(all, rulebook.Layout{Dir: s.layout, Name: s.rulesFile(), Level: s.ruleLevel(), Rules: e.shown.manifest.Rules})
+			if e.dir == s.layout && e.shown != nil {
+				all = append(all, s.rulesOf(e.shown.manifest.Rules)...)
+			}
+			if e.dir == s.layout {
+				all = append(all, s.rulesOf(e.ruled)...)
 			}
 		}
 	}
 	return all
+}
+
+// rulesOf returns permissions of the set's layout; none without any.
+func (s *set) rulesOf(rules []protocol.ApprovalRule) []rulebook.Layout {
+	if len(rules) == 0 {
+		return nil
+	}
+	return []rulebook.Layout{{Dir: s.layout, Name: s.rulesFile(), Level: s.ruleLevel(), Rules: rules}}
+}
+
+// permissions returns the rules of a layout of the user that cannot be loaded: a mistake in a hook must not switch them off. Those of a
+// workspace wait for its approval, like everything in it.
+func (g look) permissions(status protocol.PluginStatus) []protocol.ApprovalRule {
+	if g.only == nil || g.set.scope != protocol.ScopeUser || status != protocol.PluginFailed {
+		return nil
+	}
+	root, err := os.OpenRoot(g.dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	return manifest.Permissions(root)
 }
 
 // rulesFile names the files with the permissions of the set's layout.

@@ -138,7 +138,7 @@ func (e *entry) note(f *finding) {
 		e.sign, e.set.again = "", true
 		return
 	}
-	e.sign, e.answered = f.sign, f.asked
+	e.sign, e.answered, e.rules = f.sign, f.asked, f.rules
 	e.found = protocol.PluginInfo{
 		Name: cmp.Or(f.name, e.found.Name), Scope: e.set.scope, Dir: e.dir, Status: f.status, Found: f.found, Problems: f.problems,
 	}

@@ -11,23 +11,37 @@ import (
 // only, and only at events with a slot.
 func (s *source) handler(here string, e Event, h hookHandler) (CommandHook, bool) {
 	if h.Type != "command" {
-		if slices.Contains(handlerTypes, h.Type) {
-			s.warn(here+"/type", "lashd does not run hooks of the type %q", h.Type)
-		} else {
-			s.word(here+"/type", h.Type, append(slices.Clone(handlerTypes), "command"))
-		}
+		s.otherType(here+"/type", e, h.Type)
 		return CommandHook{}, false
 	}
 	if strings.TrimSpace(h.Command) == "" {
 		s.at(here, `a hook of the type "command" needs a "command"`)
 	}
-	if h.Timeout < 0 || h.Timeout > maxTimeout {
+	switch outside := h.Timeout < 0 || h.Timeout > maxTimeout; {
+	case outside && s.newer:
+		s.warn(here+"/timeout", "the timeout is not between 0 and %d seconds, so lashd uses its own", maxTimeout)
+		h.Timeout = 0
+	case outside:
 		s.at(here+"/timeout", "the timeout must be between 0 and %d seconds", maxTimeout)
 	}
 	if h.OnError == OnErrorDeny && !e.Slot.refuses() && e.Slot != "" {
 		s.at(here+"/onError", "a hook of %s cannot deny anything; use allow or fail", e.Name)
 	}
 	return s.commandHook(here, e, h), e.Slot != ""
+}
+
+// otherType reports a handler that lashd does not run. In settings, a type that no known agent has is no mistake: it would switch off the
+// rules and the other hooks of the file. What the handler would refuse is not refused, which people must know.
+func (s *source) otherType(pointer string, e Event, name string) {
+	if !s.newer && !slices.Contains(handlerTypes, name) {
+		s.word(pointer, name, append(slices.Clone(handlerTypes), "command"))
+		return
+	}
+	lost := ""
+	if e.Slot == SlotBeforeToolCall {
+		lost = "; calls that it would refuse are not refused"
+	}
+	s.warn(pointer, "lashd does not run hooks of the type %s%s", strictjson.Quote(name), lost)
 }
 
 // commandHook converts a handler to a hook. A failing hook is ignored, as in other agents, except

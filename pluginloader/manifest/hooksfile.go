@@ -149,8 +149,8 @@ func (s *source) group(here string, e Event, g hookGroup) []CommandHook {
 		s.warn(here+"/matcher", "the matcher has no effect on %s", e.Name)
 		g.Matcher = ""
 	default:
-		s.matcher(here+"/matcher", g.Matcher)
-		if names := strings.FieldsFunc(g.Matcher, func(r rune) bool { return strings.ContainsRune("|, ", r) }); e.Matcher == "tool" && !slices.ContainsFunc(names, has) {
+		g.Matcher = s.matcher(here+"/matcher", g.Matcher)
+		if names := strings.FieldsFunc(g.Matcher, func(r rune) bool { return strings.ContainsRune("|, ", r) }); g.Matcher != "" && e.Matcher == "tool" && !slices.ContainsFunc(names, has) {
 			s.warn(here+"/matcher", "lashd has no tool for %s, so it does not call these hooks", strictjson.Quote(g.Matcher))
 		}
 	}
@@ -167,9 +167,15 @@ func (s *source) group(here string, e Event, g hookGroup) []CommandHook {
 // has reports whether lashd may have a tool of this name.
 func has(name string) bool { return len(layout.Tools(name)) > 0 }
 
-// matcher checks a matcher: a regular expression, or names separated by |.
-func (s *source) matcher(pointer, text string) {
-	if _, err := regexp.Compile(text); err != nil {
+// matcher checks a matcher: a regular expression, or names separated by |. In settings, the hooks of one that lashd cannot compile run
+// always, because they may be there to refuse something.
+func (s *source) matcher(pointer, text string) string {
+	switch _, err := regexp.Compile(text); {
+	case err != nil && s.newer:
+		s.warn(pointer, "%v; expressions use RE2 syntax, without lookaround. The hooks always run", err)
+		return ""
+	case err != nil:
 		s.at(pointer, "%v; expressions use RE2 syntax, without lookaround", err)
 	}
+	return text
 }

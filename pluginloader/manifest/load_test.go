@@ -69,7 +69,7 @@ func TestPluginsOfOtherAgentsLoadUnchanged(t *testing.T) {
 	}
 	warnings := []string{
 		`.claude-plugin/plugin.json:2:3: warning: "./c.md" is not a file or directory of the plugin; it is left out`,
-		`hooks/hooks.json:4:6: warning: lashd does not run hooks of the type "prompt"`,
+		`hooks/hooks.json:4:6: warning: lashd does not run hooks of the type "prompt"; calls that it would refuse are not refused`,
 		`hooks/hooks.json:5:13: warning: the matcher has no effect on Stop`,
 		`hooks/hooks.json:5:132: warning: "async" is for other agents and has no effect in lashd`,
 		`hooks/hooks.json:6:3: warning: lashd does not run hooks of the event "Notification"`,

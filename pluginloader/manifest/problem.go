@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ type source struct {
 	file    string
 	data    []byte
 	foreign bool // in the format of another agent, where ${...} has more meanings
-	newer   bool // may have events that only newer agents know
+	newer   bool // settings, which may have parts that only newer agents know: they must not switch off the rest of the file
 	found   []located
 	counts  [2]int // number of mistakes and of warnings
 }
@@ -149,7 +150,11 @@ func place(data []byte, offset int) (line, column int) {
 // decode decodes the whole file as one JSON value and reports every mistake. It returns false if
 // the file has mistakes.
 func (s *source) decode(into any) bool {
-	for _, e := range mistakes(strictjson.DecodeAll(s.data, into, MaxProblems)) {
+	all := mistakes(strictjson.DecodeAll(s.data, into, MaxProblems))
+	if s.newer && len(all) > 0 && len(all) < MaxProblems && !slices.ContainsFunc(all, known) {
+		return s.decodeKnown(all, into)
+	}
+	for _, e := range all {
 		name := e.Pointer[strings.LastIndexByte(e.Pointer, '/')+1:]
 		if e.Reason == "is required" {
 			s.add(e.Offset, false, "%q is missing", name)
@@ -158,4 +163,31 @@ func (s *source) decode(into any) bool {
 		s.add(e.Offset, false, "%s", e.Reason)
 	}
 	return !s.failed()
+}
+
+// known reports whether a mistake is about anything but an unknown field.
+func known(e *strictjson.Error) bool { return !strings.HasPrefix(e.Reason, "unknown field ") }
+
+// decodeKnown decodes the file without its unknown fields, and warns about them.
+func (s *source) decodeKnown(unknown strictjson.Errors, into any) bool {
+	data := bytes.Clone(s.data)
+	for _, e := range unknown {
+		s.add(e.Offset, true, "%s; it has no effect in lashd", e.Reason)
+		blank(data, e.Offset)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		s.add(0, false, "is not valid: %v", err)
+	}
+	return !s.failed()
+}
+
+// blank makes the key at an offset one that no field has, not even in another case.
+func blank(data []byte, at int) {
+	for at++; data[at] != '"'; at++ {
+		if data[at] == '\\' {
+			data[at] = '~'
+			at++
+		}
+		data[at] = '~'
+	}
 }

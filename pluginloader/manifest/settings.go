@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -50,9 +51,29 @@ func (l *loading) settings(name string) {
 		l.inlineHooks(&source{file: name, data: alone(data, "/hooks"), foreign: true, newer: true})
 	}
 	l.disabled = append(l.disabled, f.NoServers...)
-	l.rules(name, f.Permissions.Deny, protocol.ApproveDeny)
-	l.rules(name, f.Permissions.Ask, protocol.ApproveAsk)
+	l.permissions(name, f.Permissions)
 	l.warnFields(name, data)
+}
+
+// permissions adds the rules of a file.
+func (l *loading) permissions(name string, p permissions) {
+	l.rules(name, p.Deny, protocol.ApproveDeny)
+	l.rules(name, p.Ask, protocol.ApproveAsk)
+}
+
+// Permissions reads only the rules in the settings of the user's layout. They hold even if lashd cannot load the rest of it; what cannot be
+// read has none.
+func Permissions(root *os.Root) []protocol.ApprovalRule {
+	l, name := newLoading(root), layout.Settings+".json"
+	l.noLinks = true
+	if !l.exists(name) {
+		return nil
+	}
+	var f struct{ Permissions permissions }
+	if data, ok := l.read(name, true); ok && json.Unmarshal(data, &f) == nil {
+		l.permissions(name, f.Permissions)
+	}
+	return l.plugin.Rules
 }
 
 // warnFields warns once about all fields of settings that have no effect.

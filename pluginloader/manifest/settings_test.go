@@ -103,6 +103,28 @@ func TestSettingsOfALayout(t *testing.T) {
 			t.Errorf("the warnings are %s", got)
 		}
 	})
+	t.Run("part13/5 what lashd does not know of a hook in settings leaves the rest of the file in force, and the hook runs more often", func(t *testing.T) {
+		p, err := layoutOf(t, files{".claude/settings.json": `{"permissions":{"deny":["Read(.env)"]},"hooks":{"PreToolUse":[
+			{"matcher":"(?!x)","IF":"x","hooks":[{"type":"command","command":"one","If":"Bash(ls)","a\"b":1,"timeout":9999},{"type":"oracle","question":"?"},{"type":"http","url":"x"}]}]}}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Rules) != 1 || len(p.CommandHooks) != 1 || p.CommandHooks[0].Command != "one" || p.CommandHooks[0].If != nil || p.CommandHooks[0].Matcher != "" || p.CommandHooks[0].TimeoutMs != 0 {
+			t.Errorf("%+v", p)
+		}
+		if d := cmp.Diff(strings.Join([]string{
+			".claude/settings.json:2:5: warning: error parsing regexp: invalid or unsupported Perl syntax: `(?!`; expressions use RE2 syntax, without lookaround. The hooks always run",
+			`.claude/settings.json:2:23: warning: unknown field "IF"; it has no effect in lashd`,
+			`.claude/settings.json:2:75: warning: unknown field "If", did you mean "if"?; it has no effect in lashd`,
+			`.claude/settings.json:2:91: warning: unknown field "a\"b"; it has no effect in lashd`,
+			`.claude/settings.json:2:100: warning: the timeout is not between 0 and 3600 seconds, so lashd uses its own`,
+			`.claude/settings.json:2:117: warning: lashd does not run hooks of the type "oracle"; calls that it would refuse are not refused`,
+			`.claude/settings.json:2:133: warning: unknown field "question"; it has no effect in lashd`,
+			`.claude/settings.json:2:150: warning: lashd does not run hooks of the type "http"; calls that it would refuse are not refused`,
+		}, "\n"), p.Warnings.Error()); d != "" {
+			t.Error(d)
+		}
+	})
 	t.Run("part13/5 a mistake in settings is reported with its place, and settings can switch all hooks off", func(t *testing.T) {
 		_, err := layoutOf(t, files{".claude/settings.json": "{\n\"hooks\":{\"Stap\":[]}}"})
 		if err == nil || !strings.Contains(err.Error(), `.claude/settings.json:2:10: unknown event "Stap"`) {

@@ -447,4 +447,26 @@ func TestClaudeLayouts(t *testing.T) {
 			t.Errorf("other files of .claude were copied: %q", copies)
 		}
 	})
+	t.Run("part13/5 permissions of the home directory hold although a hook beside them has a mistake", func(t *testing.T) {
+		w := newWorld(t, "ask", step(says("Done.")))
+		settings := filepath.Join(w.user, ".claude", "settings.json")
+		w.file(settings, `{"permissions":{"deny":["Bash(git push:*)"]},"hooks":{"Stop":[{"hooks":[{"type":"command","command":5}]}]}}`)
+		d := w.serve()
+		defer d.stop()
+		p := w.dial("")
+		p.session(w.home)
+		contains(t, w.lash("rules", "test", "git push"), "The rule `deny command git push` of ~/.claude/settings.json decides.")
+		contains(t, w.lash("plugin"), "settings.json:1", "expected string, got number")
+		w.file(settings, `{"permissions":{"deny":["Bash(git pull:*)"]},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","newer":1},{"type":"later"}]}]}}`)
+		eventually(t, "the settings load", func() error {
+			if got := w.lash("plugin"); !strings.Contains(got, `hooks of the type "later"`) || !strings.Contains(got, `unknown field "newer"`) {
+				return errors.New(got)
+			}
+			return nil
+		})
+		contains(t, w.lash("rules", "test", "git pull"), "The rule `deny command git pull` of ~/.claude/settings.json decides.")
+		if got := w.lash("rules", "test", "git push"); strings.Contains(got, "settings.json") {
+			t.Errorf("a rule that was removed still decides:\n%s", got)
+		}
+	})
 }
