@@ -21,8 +21,12 @@ describe("part13 the page of a chat in narrow and wide windows", function () {
     assert.equal(await chat.page.locator(".usage").isVisible(), false);
     await chat.page.setViewportSize({ width: 400, height: 900 });
     await drawn();
-    assert.deepEqual((await chat.page.locator("#composer .bar button:visible").allInnerTexts()).filter((text) => text !== ""), ["Ask before edits", "75%"]);
-    assert.ok((await box("#composer .bar")).height < 32, "they are in one row");
+    assert.deepEqual((await chat.page.locator("#composer .bar button:visible").allInnerTexts()).filter((text) => text !== ""), ["fake", "Ask before edits", "75%"]);
+    for (const width of [400, 500, 600, 700, 800]) {
+      await chat.page.setViewportSize({ width, height: 900 });
+      await drawn();
+      assert.ok((await box("#composer .bar")).height < 32, `they are in one row at ${width} pixels`);
+    }
     await chat.page.setViewportSize({ width: 900, height: 900 });
     await drawn();
     assert.deepEqual([await chat.page.locator(".usage").innerText(), await chat.page.getByRole("button", { name: "Mode: " }).innerText()], ["$0.0040", "Ask before edits"]);
