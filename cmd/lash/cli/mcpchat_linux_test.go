@@ -88,8 +88,15 @@ func TestMCPListWithStates(t *testing.T) {
 		p.want(0, "", "", "call", "plugin/reload")
 		wait.Until(t, "the plugin of the workspace needs approval", func() bool { return strings.Contains(p.run("mcp").err, "lash plugin trust project") })
 		p.want(0, "NAME     STATE  TOOLS  SERVER\nlibrary  ready  0      http://127.0.0.1:", "", "mcp")
+		const inert = "that do nothing until you approve them. To review them: lash plugin trust project"
+		if r := p.want(0, "I have read nothing", inert, "run", "Go on."); strings.Count(r.err, "lash plugin trust") != 1 {
+			t.Errorf("lash run says it more than once: %q", r.err)
+		}
 		if code := newPTY(t).run(p, "[y/N]", "y\n", "plugin", "trust", "project"); code != 0 {
 			t.Errorf("the approval ends with %d", code)
+		}
+		if r := p.want(0, "I have read nothing", "", "run", "Go on."); strings.Contains(r.err, inert) {
+			t.Errorf("lash run says it after the approval: %q", r.err)
 		}
 		wait.Until(t, "the server of the workspace fails", func() bool { return strings.Contains(p.run("mcp").err, "lash: team: ") })
 		p.want(0, "plugin project", "", "mcp")

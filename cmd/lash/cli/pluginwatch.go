@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"lashd/cmd/internal/console"
+	"lashd/cmd/lash/chat"
 	"lashd/internal/pathresolve"
 	"lashd/rpc/client"
 	"lashd/rpc/protocol"
@@ -22,6 +23,7 @@ import (
 type pluginWatch struct {
 	news   *client.Inbox
 	cwd    string
+	inert  string                // what waits for an approval, until it was shown; empty: nothing
 	broken map[string]string     // last report about each broken plugin, by directory
 	down   map[serverName]string // last reported state of each MCP server that does not work
 }
@@ -73,7 +75,7 @@ func (w *pluginWatch) begin(ctx context.Context, cwd string, call func(context.C
 	}
 	first := w.broken == nil || w.cwd != cwd
 	if first {
-		w.cwd, w.broken, w.down = cwd, map[string]string{}, map[serverName]string{}
+		w.cwd, w.broken, w.down, w.inert = cwd, map[string]string{}, map[serverName]string{}, chat.TrustNote(list.Data)
 	}
 	for _, p := range list.Data {
 		if first {
@@ -82,6 +84,15 @@ func (w *pluginWatch) begin(ctx context.Context, cwd string, call func(context.C
 			w.news.Put(event)
 		}
 	}
+}
+
+// untrusted returns a line about parts of the workspace that wait for an approval, once.
+func (w *pluginWatch) untrusted() (line string) {
+	if w == nil {
+		return ""
+	}
+	line, w.inert = w.inert, ""
+	return line
 }
 
 // lines returns the changes since the last call, one per line.

@@ -220,6 +220,9 @@ func (t *turnRun) once(ctx context.Context) (*protocol.TurnReport, error) {
 	defer t.link.Close()
 	t.about = attached.Session
 	t.plugins.begin(ctx, attached.Session.Cwd, t.call)
+	if line := t.plugins.untrusted(); line != "" {
+		t.view.note("[" + line + "]")
+	}
 	if t.turn == "" {
 		if err := t.begin(ctx, attached.Session.State); err != nil {
 			return nil, err
