@@ -1,4 +1,5 @@
 import type { Attached, Contents, FromWebview, Options, Suggestion } from "../chat/messages";
+import type { Draft } from "../model/draft";
 import { driverText } from "../model/drivers";
 import { effortText } from "../model/models";
 import { modeOf, sandboxOf, sandboxText } from "../model/modes";
@@ -10,12 +11,6 @@ import { PromptHistory } from "./promptHistory";
 import { ResourceChips } from "./resourceChips";
 import { Suggestions, type Word } from "./suggestions";
 import { UnknownCommand } from "./unknownCommand";
-
-/** Draft is the unsent input. */
-export interface Draft {
-  text: string;
-  attached: Attached[];
-}
 
 /** Composer is the input field of a chat. It keeps the draft until the daemon has stored the input. */
 export class Composer {

@@ -1,4 +1,5 @@
-import type { Draft } from "./composer";
+import { sameContent, type Draft } from "../model/draft";
+import type { InputID } from "../protocol";
 
 /** SavedState is the state that VS Code stores for a page. All other state comes from the daemon. */
 export interface SavedState {
@@ -27,8 +28,15 @@ export class Drafts {
     return drafts[this.sessionId];
   }
 
-  /** store stores the draft of the session, without an empty one. The oldest drafts make room. */
-  store(draft: Draft): void {
+  /** saved is the stored draft of the session. */
+  get saved(): Draft | undefined {
+    return this.api.getState()?.drafts?.[this.sessionId];
+  }
+
+  /** store stores the draft of the session, without an empty one. The oldest drafts make room. newest returns the newest input of the session. */
+  store({ text, attached }: Draft, newest: () => InputID | undefined): void {
+    const { saved } = this;
+    const draft: Draft = { text, attached, seen: saved && sameContent(saved, { text, attached }) ? saved.seen : newest() };
     const others = Object.entries(this.api.getState()?.drafts ?? {}).filter(([id]) => id !== this.sessionId);
     const empty = draft.text === "" && draft.attached.length === 0;
     const drafts = [...others.slice(1 - maxDrafts), ...(empty ? [] : [[this.sessionId, draft] as const])];

@@ -1,4 +1,5 @@
 import type { FromWebview, Options, ToWebview } from "../chat/messages";
+import { newestInput, sameContent, wasSent } from "../model/draft";
 import { page, reduce, type SessionView } from "../model/session";
 import { costText } from "../model/usage";
 import type { Event as SessionEvent, QueuedInput, RetryStatus } from "../protocol";
@@ -40,7 +41,7 @@ const welcome = new Welcome(byId("welcome"), post, (text) => composer.setText(te
 const context = new ContextPanel(byId("context"), () => post({ type: "context" }));
 const compaction = new CompactionCard(byId("compaction"), post, () => composer.focus());
 const drafts = new Drafts(api, sessionId);
-const composer = new Composer(byId("composer"), context.meter, post, (draft) => drafts.store(draft), showFailure);
+const composer = new Composer(byId("composer"), context.meter, post, (draft) => drafts.store(draft, () => (view ? newestInput(view) : drafts.saved?.seen)), showFailure);
 
 /** pageColors returns the colors around code in the theme. */
 function pageColors(): PageColors {
@@ -51,6 +52,7 @@ function pageColors(): PageColors {
 function receive(message: ToWebview) {
   switch (message.type) {
     case "reset":
+      dropSentDraft(message.view);
       ({ view, options, connected } = message);
       times = Object.fromEntries(Object.entries(message.left).map(([id, left]) => [id, Date.now() + left]));
       older.reset();
@@ -126,6 +128,14 @@ function receive(message: ToWebview) {
       return;
   }
   draw();
+}
+
+/** dropSentDraft empties the composer, with the first state of the session, if it still has the restored draft and that has been sent. */
+function dropSentDraft(first: SessionView) {
+  const { saved } = drafts;
+  if (!view && draft && saved && sameContent(draft, saved) && wasSent(draft, first)) {
+    composer.sent(true);
+  }
 }
 
 function applyEvents(events: SessionEvent[]) {

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { chromium, type Browser, type Locator, type Page } from "playwright-core";
 import type { FromWebview } from "../../src/chat/messages";
 import { pageBody } from "../../src/chat/pageBody";
+import type { SavedState } from "../../src/webview/drafts";
 
 declare global {
   interface Window {
@@ -80,14 +81,14 @@ blockquote { background: var(--vscode-textBlockQuote-background); border-color: 
 kbd { background-color: var(--vscode-keybindingLabel-background); color: var(--vscode-keybindingLabel-foreground); }
 `;
 
-/** openPage opens the page of a chat in a browser. It collects the messages of the page in window.asked. */
-export async function openPage(browser: Browser): Promise<Page> {
+/** openPage opens the page of a chat in a browser, with the state that VS Code has saved. It collects the messages of the page in window.asked. */
+export async function openPage(browser: Browser, saved?: SavedState): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 900, height: 700 } });
-  await page.addInitScript(() => {
-    let state: unknown;
+  await page.addInitScript((first) => {
+    let state: unknown = first;
     window.asked = [];
     Object.assign(window, { acquireVsCodeApi: () => ({ postMessage: (m: FromWebview) => window.asked.push(m), getState: () => state, setState: (s: unknown) => (state = s) }) });
-  });
+  }, saved);
   await page.goto("about:blank");
   const font = `data:font/ttf;base64,${readFileSync("dist/codicon.ttf").toString("base64")}`;
   await page.setContent(`<!DOCTYPE html><html lang="en"><title>lashd</title><style>${webviewStyle}</style><style>${readFileSync("dist/webview.css", "utf8").replace(/\.\/codicon\.ttf[^")]*/, font)}</style><body data-session="ses_1">${pageBody}</body>`);

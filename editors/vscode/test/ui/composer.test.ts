@@ -30,6 +30,17 @@ describe("issue/18 the composer of a chat", function () {
     assert.equal(await driver.innerText(), "mine");
   });
 
+  it("part13/vscode leaves out a restored draft that was sent, and keeps one that was not", async () => {
+    const sent: Item = { itemId: "nod_1:0", kind: "userMessage", status: "completed", atMs: 1, turnId: "trn_1", text: "What does this do?", origin: { kind: "turnInput", inputId: "inp_1" } };
+    for (const [text, seen, left] of [["What does this", undefined, ""], ["What does this", "inp_1", "What does this"], ["What is it", undefined, "What is it"]] as const) {
+      await chat.reopen({ text, attached: [], seen });
+      assert.equal(await field().inputValue(), text);
+      await reset({}, { items: [sent] });
+      await chat.drawn();
+      assert.equal(await field().inputValue(), left);
+    }
+  });
+
   it("stores a pasted picture before it is sent, and shows it small", async () => {
     await reset({ inputs: ["image"] });
     await pastePicture(field(), "shot.png");
