@@ -16,6 +16,7 @@ const (
 	InstructionAdded   InstructionUse = "added"   // it was added to the conversation when a file near it was used
 	InstructionMatches InstructionUse = "matches" // it will be added when a file is used that matches one of its patterns
 	InstructionListed  InstructionUse = "listed"  // the prompt has its description, and the model reads it when it needs it
+	InstructionSkipped InstructionUse = "skipped" // the model does not get it; problem says why
 )
 
 // InstructionFile is a file of instructions that applies to a session.
@@ -26,7 +27,8 @@ type InstructionFile struct {
 	Use         InstructionUse    `json:"use"`
 	Bytes       int64             `json:"bytes"`                // size of the file
 	Shown       int64             `json:"shownBytes"`           // what the model gets of it
-	ImportedBy  string            `json:"importedBy,omitempty"` // name of the file that imports it
+	ImportedBy  string            `json:"importedBy,omitempty"` // name of the file that imports it, or that names it if it is skipped
+	Problem     string            `json:"problem,omitempty"`    // why it is skipped, as the end of a sentence
 	Description string            `json:"description,omitempty"`
 	Patterns    []string          `json:"patterns,omitempty"` // of the files that it is about
 }

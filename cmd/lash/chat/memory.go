@@ -62,9 +62,20 @@ func memoryList(r *protocol.InstructionListResult) string {
 	}
 	lines := []string{"Instructions that the model gets:"}
 	for i, f := range r.Data {
-		lines = append(lines, fmt.Sprintf("%3d  %s  %s, %s%s", i+1, f.Name, f.Origin, memorySize(f), memoryUse(f)))
+		lines = append(lines, fmt.Sprintf("%3d  %s  %s, %s", i+1, f.Name, f.Origin, memoryRow(f)))
 	}
 	return strings.Join(append(lines, "/memory N opens a file, /memory add TEXT adds a line to yours: "+r.UserFile), "\n")
+}
+
+// memoryRow says how much of a file the model gets and when, or why it does not get it.
+func memoryRow(f protocol.InstructionFile) string {
+	switch {
+	case f.Use == protocol.InstructionSkipped && f.ImportedBy != "":
+		return "not imported by " + f.ImportedBy + ": " + f.Problem
+	case f.Use == protocol.InstructionSkipped:
+		return "not read: " + f.Problem
+	}
+	return memorySize(f) + memoryUse(f)
 }
 
 // memorySize returns the size of a file, and how much of it the model gets if that is less.

@@ -18,6 +18,8 @@ func TestMemory(t *testing.T) {
 		{Name: "docs/a.md", Origin: protocol.InstructionWorkspace, Use: protocol.InstructionAlways, Bytes: 3, Shown: 3, ImportedBy: "AGENTS.md"},
 		{Name: "sub/AGENTS.md", Origin: protocol.InstructionWorkspace, Use: protocol.InstructionAdded, Bytes: 4, Shown: 4},
 		{Name: ".cursor/rules/go.mdc", Origin: protocol.InstructionWorkspace, Use: protocol.InstructionMatches, Bytes: 50, Patterns: []string{"*.go"}},
+		{Name: "@none.md", Origin: protocol.InstructionWorkspace, Use: protocol.InstructionSkipped, ImportedBy: "AGENTS.md", Problem: "there is no such file"},
+		{Name: "CLAUDE.md", Origin: protocol.InstructionWorkspace, Use: protocol.InstructionSkipped, Bytes: 9, Problem: "AGENTS.md takes its place"},
 	}}
 	want := `Instructions that the model gets:
   1  ~/.claude/CLAUDE.md  user, 12 bytes
@@ -25,6 +27,8 @@ func TestMemory(t *testing.T) {
   3  docs/a.md  workspace, 3 bytes, imported by AGENTS.md
   4  sub/AGENTS.md  workspace, 4 bytes, in the conversation
   5  .cursor/rules/go.mdc  workspace, 50 bytes, for *.go
+  6  @none.md  workspace, not imported by AGENTS.md: there is no such file
+  7  CLAUDE.md  workspace, not read: AGENTS.md takes its place
 /memory N opens a file, /memory add TEXT adds a line to yours: /data/AGENTS.md`
 	if got := memoryList(r); got != want {
 		t.Errorf("part13/7 /memory shows\n%s\nwant\n%s", got, want)

@@ -1200,8 +1200,10 @@ export interface InstructionFile {
   bytes: number;
   /** what the model gets of it */
   shownBytes: number;
-  /** name of the file that imports it */
+  /** name of the file that imports it, or that names it if it is skipped */
   importedBy?: string;
+  /** why it is skipped, as the end of a sentence */
+  problem?: string;
   description?: string;
   /** of the files that it is about */
   patterns?: string[];
@@ -1218,7 +1220,7 @@ export interface InstructionListResult {
 export type InstructionOrigin = "user" | "workspace";
 
 /** InstructionUse says when the model gets a file of instructions. */
-export type InstructionUse = "always" | "added" | "matches" | "listed";
+export type InstructionUse = "always" | "added" | "matches" | "listed" | "skipped";
 
 /** IntentKind is the name of the field that an intent sets. */
 export type IntentKind = "startTask" | "signalTask" | "cancelTask" | "emitTaskEvent" | "emitTrigger";

@@ -24,8 +24,8 @@ var importMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // codeSpan matches code within a line, in which @ has no meaning.
 var codeSpan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`]*`") })
 
-// imports returns the paths that a text imports, in order and each once. Code blocks and code
-// within lines import nothing.
+// imports returns the paths that a text names with @, in order and each once. Those with an
+// importable ending are imports. Code blocks and code within lines name nothing.
 func imports(text string) (paths []string) {
 	fence := ""
 	for line := range strings.Lines(text) {
@@ -44,15 +44,19 @@ func imports(text string) (paths []string) {
 	return distinct(paths)
 }
 
-// importsOfLine returns the paths that a line outside of code imports.
+// importsOfLine returns the paths that a line outside of code names.
 func importsOfLine(line string) (paths []string) {
 	for _, m := range importMark().FindAllStringSubmatch(codeSpan().ReplaceAllString(line, "` `"), -1) {
-		path := strings.TrimRight(m[1], ".,;:!?)'\"")
-		if slices.Contains(importable, strings.ToLower(filepath.Ext(path))) {
+		if path := strings.TrimRight(m[1], ".,;:!?)'\""); path != "" {
 			paths = append(paths, path)
 		}
 	}
 	return paths
+}
+
+// isImportable reports whether the ending of a path is that of a file that can be imported.
+func isImportable(path string) bool {
+	return slices.Contains(importable, strings.ToLower(filepath.Ext(path)))
 }
 
 // fenceOf returns the backticks or tildes with which a line opens or closes a code block.
@@ -68,8 +72,10 @@ func fenceOf(line string) string {
 
 // distinct returns the strings without repetitions, in order.
 func distinct(all []string) (once []string) {
+	seen := map[string]bool{} // a hostile text can have thousands
 	for _, s := range all {
-		if !slices.Contains(once, s) {
+		if !seen[s] {
+			seen[s] = true
 			once = append(once, s)
 		}
 	}

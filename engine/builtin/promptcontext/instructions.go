@@ -20,7 +20,7 @@ const (
 )
 
 // names are the file names of instructions. The first one that can be read is used.
-var names = []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"}
+var names = []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "GEMINI.md"}
 
 // introduction precedes the files of the workspace in the prompt. It tells the model that
 // they rank below the user, because anyone who can write to the workspace can write
@@ -90,10 +90,11 @@ func projectText(all []source) string {
 
 // userText returns the part of the prompt about the files of the user.
 func userText(all []source) string {
-	if len(all) == 0 {
+	shown := always(all)
+	if len(shown) == 0 {
 		return ""
 	}
-	return userIntroduction + "\n\n" + sections(all)
+	return userIntroduction + "\n\n" + sections(shown)
 }
 
 // listed returns a line for each rule that the model reads by itself.

@@ -223,7 +223,16 @@ func (l *looker) listAll(ctx context.Context, has map[string]int64) ([]source, e
 			all = append(all, s)
 		}
 	}
-	return all, nil
+	return distinctRows(all), nil
+}
+
+// distinctRows leaves out the rows of skipped files that the model gets in another way.
+func distinctRows(all []source) []source {
+	gets := map[string]bool{}
+	for _, s := range all {
+		gets[s.Path] = gets[s.Path] || s.Use != protocol.InstructionSkipped
+	}
+	return slices.DeleteFunc(all, func(s source) bool { return s.Use == protocol.InstructionSkipped && gets[s.Path] })
 }
 
 // inConversation describes a file that was added to the conversation. It may be gone.

@@ -27,10 +27,12 @@ var ruleDirs = []ruleDir{
 	{".cursor/rules", ".mdc", false},
 	{".github/instructions", ".instructions.md", false},
 	{".claude/rules", ".md", true},
+	{".windsurf/rules", ".md", false},
+	{".clinerules", ".md", true},
 }
 
 // ruleFiles are files that always apply, beside AGENTS.md.
-var ruleFiles = []string{"CLAUDE.local.md", ".cursorrules", ".github/copilot-instructions.md"}
+var ruleFiles = []string{"CLAUDE.local.md", ".cursorrules", ".windsurfrules", ".clinerules", ".github/copilot-instructions.md"}
 
 // rule is the text of a rule file, with what its front matter says about its use.
 type rule struct {
@@ -70,6 +72,8 @@ func (r *rule) read(head string) (declared bool) {
 		switch key {
 		case "alwaysApply":
 			r.always = value == "true"
+		case "trigger":
+			r.always = value == "always_on"
 		case "description":
 			r.description = beginning(value, maxDescription)
 		case "globs", "applyTo", "paths":

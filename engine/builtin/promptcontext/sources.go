@@ -2,6 +2,9 @@ package promptcontext
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,7 +23,10 @@ type collector struct {
 	seen  map[string]bool
 	count int // imports
 	tried int // imports, with those that lead to nothing
+	other int // mentioned paths that no file of instructions can have
 	all   []source
+
+	skipped int // of all
 }
 
 // project returns the files of the workspace, the closest one last.
@@ -96,13 +102,17 @@ func (l *looker) inWorkspace(paths []string) (files []string) {
 
 // directory adds the files of a directory: its instructions, then its rules.
 func (c *collector) directory(dir string) {
-	if c.seen[dir] || len(c.all) >= maxSources {
+	if c.seen[dir] || c.full() {
 		return
 	}
 	c.seen[dir] = true
+	first := ""
 	for _, name := range names {
-		if c.file(dir, name) {
-			break
+		switch {
+		case first != "":
+			c.replaced(dir, name, first)
+		case c.file(dir, name):
+			first = name
 		}
 	}
 	for _, name := range ruleFiles {
@@ -110,6 +120,24 @@ func (c *collector) directory(dir string) {
 	}
 	for _, d := range ruleDirs {
 		c.rules(dir, d)
+	}
+}
+
+// full reports whether the limit of files is reached.
+func (c *collector) full() bool { return len(c.all)-c.skipped >= maxSources }
+
+// skip adds a file that the model does not get.
+func (c *collector) skip(s source, why string) {
+	s.Use, s.Problem = protocol.InstructionSkipped, why
+	c.skipped++
+	c.all = append(c.all, s)
+}
+
+// replaced adds a file of instructions that another one of the directory replaces.
+func (c *collector) replaced(dir, name, by string) {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if f, err := c.l.files.read(filepath.Dir(path), filepath.Base(path)); err == nil && usable(f) && !c.seen[path] {
+		c.skip(source{InstructionFile: protocol.InstructionFile{Path: path, Name: c.at.name(path), Origin: protocol.InstructionWorkspace, Bytes: f.is.Size}, dir: dir}, by+" takes its place")
 	}
 }
 
@@ -135,7 +163,7 @@ const (
 func (c *collector) rules(dir string, d ruleDir) {
 	in := filepath.Join(dir, filepath.FromSlash(d.path))
 	for _, name := range ruleNames(in, d.suffix) {
-		if len(c.all) >= maxSources {
+		if c.full() {
 			return
 		}
 		f, err := c.l.files.read(in, name)
@@ -209,7 +237,11 @@ func (c *collector) add(s *source, f file, root string, depth int) {
 		return
 	}
 	for _, name := range imports(f.text) {
-		c.imported(s, locate(filepath.Dir(s.Path), c.home, name), root, depth+1)
+		if isImportable(name) {
+			c.imported(s, name, root, depth+1)
+		} else {
+			c.mentioned(s, name, root)
+		}
 	}
 }
 
@@ -224,23 +256,66 @@ func (c *collector) name(s *source) string {
 	return filepath.ToSlash(s.Path)
 }
 
-// imported adds an imported file, if it is below root without leaving it by a link, and the
-// session may read it without a question. A workspace imports no file of lashd's state.
-func (c *collector) imported(by *source, path, root string, depth int) {
-	if c.tried++; c.count == maxImports || c.tried > maxTried {
+// imported adds an imported file, or why it is not.
+func (c *collector) imported(by *source, name, root string, depth int) {
+	if c.tried++; c.tried > maxTried {
 		return
 	}
-	at := resolved(path)
-	if !within(root, at) || c.seen[at] {
+	at := resolved(locate(filepath.Dir(by.Path), c.home, name))
+	if c.seen[at] {
 		return
 	}
-	if by.Origin == protocol.InstructionWorkspace && (within(c.l.own.of(c.l.state), at) || !c.l.readable(c.ctx, at)) {
-		return
-	}
-	f, err := c.l.files.read(filepath.Dir(at), filepath.Base(at))
-	if err != nil || !usable(f) {
+	f, why := c.read(by, at, root)
+	if why != "" {
+		c.skip(mention(by, at, name), why)
 		return
 	}
 	c.count++
 	c.add(&source{InstructionFile: protocol.InstructionFile{Path: at, Origin: by.Origin, ImportedBy: by.Name}, dir: by.dir}, f, root, depth)
+}
+
+// mention returns a source for a path that a file names with @. Its name is as written.
+func mention(by *source, at, name string) source {
+	return source{InstructionFile: protocol.InstructionFile{Path: at, Name: "@" + beginning(name, maxPattern), Origin: by.Origin, ImportedBy: by.Name}, dir: by.dir}
+}
+
+// read reads a file to import. It must be below root without leaving it by a link, and the
+// session may read it without a question. A workspace imports no file of lashd's state.
+func (c *collector) read(by *source, at, root string) (f file, why string) {
+	workspace := by.Origin == protocol.InstructionWorkspace
+	switch {
+	case c.count == maxImports:
+		return f, "there are too many imports"
+	case !within(root, at) && workspace:
+		return f, "it is outside of the workspace"
+	case !within(root, at):
+		return f, "it is outside of the directory of your file"
+	case workspace && (within(c.l.own.of(c.l.state), at) || !c.l.readable(c.ctx, at)):
+		return f, "the session may not read it without a question"
+	}
+	f, err := c.l.files.read(filepath.Dir(at), filepath.Base(at))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		why = "there is no such file"
+	case err != nil:
+		why = "it cannot be read"
+	case !usable(f):
+		why = "it has no text"
+	}
+	return f, why
+}
+
+// mentioned adds a file that a text names with @ and that is not imported because of its ending.
+// Other words with @ are usual, so a path that leads to no file is none.
+func (c *collector) mentioned(by *source, name, root string) {
+	if c.other++; c.other > maxTried {
+		return
+	}
+	at := resolved(locate(filepath.Dir(by.Path), c.home, name))
+	if !within(root, at) || c.seen[at] {
+		return
+	}
+	if info, err := os.Lstat(at); err == nil && info.Mode().IsRegular() {
+		c.skip(mention(by, at, name), "only files that end in "+strings.Join(importable, ", ")+" are imported")
+	}
 }

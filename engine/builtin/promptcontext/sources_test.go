@@ -212,6 +212,46 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func TestSkippedFilesAreListed(t *testing.T) {
+	f := &promptcontext.Factory{Readable: func(_ context.Context, _ protocol.SessionID, path string) bool {
+		return !strings.Contains(path, "/deny/")
+	}}
+	d := begin(t, f, map[string]string{
+		"AGENTS.md": "@good.md @none.md @no/such.md @deny/a.md @../out.md @link.md @empty.md @code.go @absent.go @README mail@x.org @someone `@quoted.md` @.cursorrules @again.md",
+		"CLAUDE.md": "of claude", "GEMINI.md": "of gemini", "good.md": "good @deny/a.md", "deny/a.md": "denied", "empty.md": " ", "code.go": "package code", "README": "read me", "again.md": "@CLAUDE.local.md",
+		".cursorrules": "cursor rules", ".windsurfrules": "windsurf rules", ".clinerules": "cline rules", "CLAUDE.local.md": "mine",
+		".windsurf/rules/a.md": "---\ntrigger: always_on\n---\nalways on", ".windsurf/rules/b.md": "---\ntrigger: manual\n---\nby hand", ".windsurf/rules/c.md": "---\ntrigger: glob\nglobs: *.py\n---\npython",
+	})
+	d.put(t, "../out.md", "a file elsewhere")
+	if err := os.Symlink("../out.md", filepath.Join(d.cwd, "link.md")); err != nil {
+		t.Fatal(err)
+	}
+	d.Turn(t, d.id, "go")
+	order(t, d.model.Last(t).System, "good @deny", "@CLAUDE.local.md", "mine", "cursor rules", "windsurf rules", "cline rules", "always on")
+	lacks(t, d.model.Last(t).System, "of claude", "of gemini", "denied", "elsewhere", "package code", "read me", "by hand", "no such file")
+	var got []string
+	for _, f := range d.files(t) {
+		got = append(got, strings.TrimRight(strings.Join([]string{f.Name, string(f.Use), f.ImportedBy, f.Problem}, "|"), "|"))
+	}
+	want := []string{
+		"AGENTS.md|always", "good.md|always|AGENTS.md", "@deny/a.md|skipped|good.md|the session may not read it without a question",
+		"@none.md|skipped|AGENTS.md|there is no such file", "@no/such.md|skipped|AGENTS.md|there is no such file", "@deny/a.md|skipped|AGENTS.md|the session may not read it without a question",
+		"@../out.md|skipped|AGENTS.md|it is outside of the workspace", "@link.md|skipped|AGENTS.md|it is outside of the workspace", "@empty.md|skipped|AGENTS.md|it has no text",
+		"@code.go|skipped|AGENTS.md|only files that end in .md, .mdc, .markdown, .txt are imported", "@README|skipped|AGENTS.md|only files that end in .md, .mdc, .markdown, .txt are imported",
+		"again.md|always|AGENTS.md", "CLAUDE.local.md|always|again.md", "CLAUDE.md|skipped||AGENTS.md takes its place", "GEMINI.md|skipped||AGENTS.md takes its place",
+		".cursorrules|always", ".windsurfrules|always", ".clinerules|always", ".windsurf/rules/a.md|always", ".windsurf/rules/c.md|matches",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("part13/7 listed:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestGeminiInstructions(t *testing.T) {
+	d := begin(t, new(promptcontext.Factory), map[string]string{"GEMINI.md": "of gemini", ".clinerules/a.md": "of a directory"})
+	d.Turn(t, d.id, "go")
+	order(t, d.model.Last(t).System, "of gemini", "of a directory")
+}
+
 func TestUserInstructions(t *testing.T) {
 	home := t.TempDir()
 	write := func(name, text string) string {

@@ -2,7 +2,10 @@ import type { InstructionFile } from "../protocol";
 
 /** useText says when the model gets a file of instructions, and how much of it. */
 export function useText(file: InstructionFile): string {
-  const { use, patterns = [], importedBy } = file;
+  const { use, patterns = [], importedBy, problem = "" } = file;
+  if (use === "skipped") {
+    return importedBy ? `not imported by ${importedBy}: ${problem}` : `not read: ${problem}`;
+  }
   const when = { always: "in each turn", added: "in the conversation, because a file near it was used", matches: `when a file matches ${patterns.join(", ")}`, listed: "when the model asks for it" }[use];
   return [when, importedBy && `imported by ${importedBy}`, sizeOf(file)].filter(Boolean).join(" \u00b7 ");
 }
