@@ -28,6 +28,7 @@ import { notifyFinished } from "./views/finished";
 import { editSelection } from "./views/inlineEdit";
 import { showServers } from "./views/mcpServers";
 import { proposalCommands } from "./views/proposal";
+import { ProposedChanges } from "./views/proposedChanges";
 import { Questions } from "./views/questions";
 import { ReadState } from "./views/readState";
 import { folders, SessionTree } from "./views/sessionTree";
@@ -86,12 +87,13 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
   const highlighter = new Highlighter((grammar) => loadGrammar(context.extensionPath, grammar), tokenTheme());
   const chats: Chats = new Chats({
     daemon, log, texts, highlighter, extensionUri: context.extensionUri, onTheme: themes.event, open: (id, near) => chats.show(id, near),
-    inDemo,
+    inDemo, showProposed: (decision, file, cwd) => proposed.show(decision, file, cwd),
     recent: (id) => recentSessions(sessions.list, id, Date.now()),
   }, context.workspaceState);
   side.trusted(chats.side);
   const traces = new Traces(daemon);
-  const questions = new Questions(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id));
+  const questions = new Questions(daemon, sessions, (decision) => chats.visible(decision.sessionId) || proposed.shows(decision), (id) => isShown(sessions, id));
+  const proposed: ProposedChanges = new ProposedChanges(texts, sessions, questions);
   const seen = new ReadState(context.workspaceState);
   const tree = new SessionTree(sessions, seen, () => "reason" in daemon.state);
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
@@ -112,6 +114,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
   }, redrawMs);
   const show = () => {
     questions.update();
+    void proposed.update();
     sidebar.setActiveChat(chats);
     redraw.request();
   };
@@ -158,6 +161,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
     notifyFinished(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id)),
     ...register(log, {
       ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo, offerModel: () => setup.offerModel() }), ...sidebar.commands, ...chatCommands(daemon, texts, chats, traces), ...setup.commands, ...proposalCommands,
+      ...proposed.commands,
       openConfig: () => config.open(),
       commitMessage: (of: { rootUri?: vscode.Uri } | undefined) => writeCommitMessage(daemon, of),
       editSelection: () => editSelection(daemon, texts),
@@ -171,6 +175,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
     vscode.window.onDidChangeWindowState(({ focused }) => void (focused && setup.update(true).catch(() => undefined))), // the user may have run lash login
     { dispose: () => daemon.close() },
     { dispose: () => questions.close() },
+    vscode.window.tabGroups.onDidChangeTabs(() => questions.update()),
     redraw,
   );
   void unpackBundled(context, log).then((dir) => {

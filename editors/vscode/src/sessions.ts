@@ -12,6 +12,8 @@ export class Sessions {
   list: SessionList = new Map();
   /** open decisions of all sessions, oldest first */
   decisions: Decision[] = [];
+  /** decisions is what the daemon said last; false without a connection */
+  decisionsKnown = false;
   private latestLoad = 0;
   private readonly missed = new Set<ServerEvent[]>(); // for each load that runs, the events since it began
 
@@ -60,6 +62,7 @@ export class Sessions {
       const { data } = await this.daemon.call("decision/list", {});
       if (thisLoad === this.latestLoad) {
         this.decisions = data.filter((decision) => decision.kind !== "completion");
+        this.decisionsKnown = true;
         this.changes.fire();
       }
     } catch (error) {
@@ -71,6 +74,7 @@ export class Sessions {
   private clearDecisions() {
     this.latestLoad++;
     this.decisions = [];
+    this.decisionsKnown = false;
     this.changes.fire();
   }
 }

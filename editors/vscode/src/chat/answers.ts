@@ -4,8 +4,6 @@ import { words } from "../decisionText";
 import type { Decision, DecisionID, DecisionRespondResult, SessionID, ItemID } from "../protocol";
 import type { SessionView } from "../model/session";
 import type { Answer } from "../model/approvals";
-import type { Texts } from "../views/textDocuments";
-import { showPreview } from "./changes";
 
 /** answerDecision answers an open decision of a session. It returns what to tell the user if another client answered first. */
 export async function answerDecision(daemon: Daemon, view: SessionView | undefined, decisionId: DecisionID, answer: Answer): Promise<string | undefined> {
@@ -20,14 +18,6 @@ export async function answerDecision(daemon: Daemon, view: SessionView | undefin
 export async function openPage(decision: Decision | undefined, { won, answer }: DecisionRespondResult): Promise<void> {
   if (won && answer.choice === "open" && decision?.url) {
     await vscode.env.openExternal(vscode.Uri.parse(decision.url, true));
-  }
-}
-
-/** previewFile opens what an open approval would change in a file in a diff editor. */
-export async function previewFile(texts: Texts, view: SessionView | undefined, decisionId: DecisionID, file: number): Promise<void> {
-  const preview = view?.decisions.find((d) => d.decisionId === decisionId)?.detail?.files?.[file];
-  if (preview) {
-    await showPreview(texts, preview, view.session.cwd);
   }
 }
 

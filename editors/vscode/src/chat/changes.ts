@@ -1,6 +1,5 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
-import { isIncomplete } from "../model/approvals";
 import { applyHunks, hunkOf, hunkSides, parse, revertHunks } from "../model/diff";
 import { fileUri } from "../openFolders";
 import type { FileChange, FilePreview, SessionDiffParams } from "../protocol";
@@ -23,15 +22,14 @@ export async function showChanges({ daemon, texts }: { daemon: Daemon; texts: Te
   await vscode.commands.executeCommand("vscode.changes", `${selection.turnId === undefined ? "File changes" : "Changes of the turn"}${nextCursor ? " (first 500 files)" : ""}`, resources);
 }
 
-/** showPreview opens what a call would change in a file in a diff editor. If the file changed since, it shows only the parts that the diff has. */
-export async function showPreview(texts: Texts, preview: FilePreview, cwd: string): Promise<void> {
+/** previewSides returns a file without and with what a call would change. If the file changed since, it returns only the parts that the diff has. */
+export async function previewSides(preview: FilePreview, cwd: string): Promise<{ name: string; before: string; after: string }> {
   const hunks = (preview.hunks ?? []).map(hunkOf);
   const file = fileUri(cwd, preview.path);
   const now = preview.kind === "create" ? "" : await read(file);
   const after = now === undefined ? undefined : applyHunks(now, hunks);
   const part = now === undefined || after === undefined ? hunkSides(hunks) : { before: now, after };
-  const name = file.path.slice(1); // both sides have it, or VS Code shows a rename
-  await vscode.commands.executeCommand("vscode.diff", texts.add(name, part.before), texts.add(name, part.after), `${preview.path} (${isIncomplete(preview) ? "a part of the proposed change" : "proposed change"})`);
+  return { name: file.path.slice(1), ...part }; // both sides have the name, or VS Code shows a rename
 }
 
 /** diffSides returns both sides of a change. now reports whether the right side is the current file. */

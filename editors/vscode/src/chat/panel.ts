@@ -3,7 +3,7 @@ import type { Daemon } from "../daemon/daemon";
 import { messageOf } from "../daemon/daemon";
 import { Deadlines } from "../model/approvals";
 import { titleOf } from "../model/sessions";
-import type { Event, SessionID } from "../protocol";
+import type { Decision, Event, SessionID } from "../protocol";
 import type { FollowedSession } from "../sessions";
 import type { Texts } from "../views/textDocuments";
 import type { Highlighter } from "./highlighter";
@@ -30,6 +30,8 @@ export interface Context {
   highlighter: Highlighter;
   /** fires when the colors of code change */
   onTheme: vscode.Event<void>;
+  /** opens one of the files that an open approval would change, in a diff editor; cwd is the directory of its session */
+  showProposed(decision: Decision, file: number, cwd: string): Promise<void>;
   /** returns other sessions of the folder of a session, newest first */
   recent(id: SessionID): Recent[];
   /** reports whether the daemon is that of the demo */

@@ -3,7 +3,7 @@ import { toInput } from "../model/input";
 import { titleFrom } from "../model/sessions";
 import type { CommandCall } from "../protocol";
 import type { FollowedSession } from "../sessions";
-import { answerDecision, previewFile, runAgain } from "./answers";
+import { answerDecision, runAgain } from "./answers";
 import { showChange, showChanges } from "./changes";
 import { handleContents } from "./contents";
 import { handleInput, runCommand, startOf, type Start } from "./input";
@@ -41,7 +41,7 @@ export class Requests {
       case "answer":
         return this.answer(message);
       case "preview":
-        return previewFile(this.context.texts, view, message.decisionId, message.file);
+        return this.preview(message);
       case "again":
         return runAgain(daemon, sessionId, view, message.itemId, message.withHosts);
       case "withdraw":
@@ -142,6 +142,11 @@ export class Requests {
     if (message !== undefined) {
       this.post({ type: "failed", message });
     }
+  }
+
+  private async preview({ decisionId, file }: Of<"preview">) {
+    const decision = this.followed.view?.decisions.find((one) => one.decisionId === decisionId);
+    await (decision && this.context.showProposed(decision, file, this.cwd));
   }
 
   private async older() {

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { Texts } from "./textDocuments";
 import { labelText } from "../model/printable";
+import { addressOf, tabs, uriOf } from "./tabs";
 
 /** Kind is what an editor asks: to trust the files of a plugin. The menus of the editor title know it by the scheme of the document. */
 export type Kind = "lashd-trust";
@@ -62,7 +63,7 @@ export class Choices {
 
   /** respond answers for the editor of a document, or for the active editor. */
   respond(uri: vscode.Uri | undefined, accepted: boolean): void {
-    const key = (uri ?? uriOf(vscode.window.tabGroups.activeTabGroup.activeTab))?.toString() ?? "";
+    const key = addressOf(uri);
     if (!this.open.has(key)) {
       throw new Error("Nobody waits for this answer any more. Close the editor.");
     }
@@ -112,14 +113,4 @@ async function reopen({ input, label, group }: vscode.Tab): Promise<void> {
   } else if (input instanceof vscode.TabInputText) {
     await vscode.window.showTextDocument(input.uri, options);
   }
-}
-
-function tabs(): vscode.Tab[] {
-  return vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-}
-
-/** uriOf returns the document of a tab; of a comparison, the changed one. */
-function uriOf(tab: vscode.Tab | undefined): vscode.Uri | undefined {
-  const input = tab?.input;
-  return input instanceof vscode.TabInputTextDiff ? input.modified : input instanceof vscode.TabInputText ? input.uri : undefined;
 }

@@ -10,14 +10,14 @@ import { shownWhole } from "../toasts";
 import { labelText } from "../model/printable";
 
 /**
- * Questions shows a notification for each open decision whose chat is hidden. The notification closes when any client answers and
+ * Questions shows a notification for each open decision that no visible chat or editor shows. The notification closes when any client answers and
  * when the connection is lost.
  */
 export class Questions {
   private readonly open = new Map<DecisionID, () => void>();
 
-  /** visible reports whether the chat of a session is visible; here reports whether a session belongs to this window. */
-  constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, private readonly visible: (id: SessionID) => boolean, private readonly here: (id: SessionID) => boolean) {}
+  /** visible reports whether the user sees a decision with its answers; here reports whether a session belongs to this window. */
+  constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, private readonly visible: (decision: Decision) => boolean, private readonly here: (id: SessionID) => boolean) {}
 
   /** decisions returns the open decisions of the sessions of this window. */
   get decisions(): Decision[] {
@@ -26,7 +26,7 @@ export class Questions {
 
   /** update shows missing notifications and closes those that are no longer needed. */
   update(): void {
-    const hidden = this.decisions.filter((decision) => !this.visible(decision.sessionId));
+    const hidden = this.decisions.filter((decision) => !this.visible(decision));
     const wanted = new Set(hidden.map((decision) => decision.decisionId));
     for (const [id, close] of this.open) {
       if (!wanted.has(id)) {

@@ -5,6 +5,9 @@ const scheme = "lashd-text";
 /** editScheme is the scheme of the texts of a proposed edit, whose editor has the buttons that apply and discard it. */
 export const editScheme = "lashd-edit";
 
+/** changeScheme is the scheme of what an open approval would change, whose editor has the buttons that allow and deny it. */
+export const changeScheme = "lashd-change";
+
 /** The number of texts that are kept for open editors. */
 const maxTexts = 100;
 
@@ -14,7 +17,7 @@ export class Texts implements vscode.TextDocumentContentProvider {
   private next = 1;
 
   register(): vscode.Disposable {
-    return vscode.Disposable.from(...[scheme, editScheme, "lashd-trust"].map((of) => vscode.workspace.registerTextDocumentContentProvider(of, this)));
+    return vscode.Disposable.from(...[scheme, editScheme, changeScheme, "lashd-trust"].map((of) => vscode.workspace.registerTextDocumentContentProvider(of, this)));
   }
 
   /** add stores a text and returns its URI. Editors take the language from the name. */

@@ -2,10 +2,10 @@ import { strict as assert } from "node:assert";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import type { AuditListResult, RuleListResult, SessionID, SessionListResult } from "../../src/protocol";
+import type { AuditListResult, DecisionListResult, RuleListResult, SessionID, SessionListResult } from "../../src/protocol";
 import { patienceMs } from "./browser";
 import { freePort } from "./machine";
-import { diffLines } from "./diffEditor";
+import { diffLines, titleButton } from "./diffEditor";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
@@ -68,6 +68,42 @@ describe("part/11 approvals in a real VS Code", function () {
     await code.chat.locator(".agentMessage", { hasText: "Patched." }).waitFor();
     assert.equal(readFileSync(join(code.work, "long.txt"), "utf8"), after.replace("LINE 28\n", "line 28\n"));
     assert.equal(await code.chat.locator(".toolCall .decided summary").innerText(), "Allowed only 1 change. The others were denied.");
+  });
+
+  it("allows and denies a proposed change in the title of its editor, which closes when the question is answered anywhere", async () => {
+    const long = join(code.work, "long.txt");
+    const [before, after] = [lines(1, 30), lines(1, 30).replace("line 2\n", "LINE TWO\n").replace("line 28\n", "LINE 28\n")];
+    writeFileSync(long, before);
+    await code.newSession();
+    code.call("session/configure", { sessionId: newest(), approval: { sandbox: "fullAccess" } });
+    const card = code.chat.locator("#asked .card");
+    const tab = code.page.locator(".tab", { hasText: "long.txt (proposed change)" });
+    const propose = async () => {
+      await code.say("patch both");
+      await card.getByRole("button", { name: "Open diff" }).click();
+      await diffLines(code.page, "LINE TWO");
+    };
+    const ended = async (turns: number) => {
+      await tab.waitFor({ state: "detached" });
+      await code.chat.locator(".row.end").nth(turns - 1).waitFor();
+      return readFileSync(long, "utf8");
+    };
+    await propose();
+    assert.equal(await code.page.locator(".notification-toast").count(), 0); // the editor has the answers
+    await code.shot("proposed change");
+    await titleButton(code.page, "Deny").click();
+    assert.equal(await ended(1), before);
+    await propose();
+    await code.page.locator(".tab", { hasText: "patch both" }).last().click();
+    await card.getByRole("button", { name: "Deny", exact: true }).click();
+    assert.equal(await ended(2), before);
+    await propose();
+    const { decisionId } = code.call<DecisionListResult>("decision/list", {}).data[0] ?? {};
+    code.call("decision/respond", { decisionId, choice: "reject" });
+    assert.equal(await ended(3), before);
+    await propose();
+    await titleButton(code.page, "Allow Once").click();
+    assert.equal(await ended(4), after);
   });
 
   it("edits a command before it runs, denies with a reason, and allows always with a width", async () => {
