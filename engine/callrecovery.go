@@ -69,7 +69,7 @@ func (s *toolCall) restore(row persistence.Effect) error {
 	}
 	s.attempt, s.reply, s.messages, s.parked, s.overdue = known.Attempt, known.Reply, known.Messages, known.Parked, known.Overdue
 	s.intents, s.clientOutput, s.replay = known.Intents, known.ClientOutput, cmp.Or(known.Replay, protocol.ReplayNever)
-	s.allowed = allowance{paths: known.Places, sandbox: known.Sandbox, network: known.Network, changed: known.Changed}
+	s.allowed = allowance{paths: known.Places, sandbox: known.Sandbox, network: known.Network, change: known.Change}
 	s.decided.Earlier = known.Decision
 	if known.Args != nil {
 		s.Args = known.Args

@@ -16,14 +16,6 @@ import (
 // arguments are stored with the answer. They are judged when the answer arrives, so that the client learns of a mistake, and again
 // before the call runs.
 
-// changedBy says how a person changed the arguments of a call. It is stored in the journal.
-type changedBy string
-
-const (
-	changedArgs  changedBy = "args"
-	changedHunks changedBy = "hunks"
-)
-
 // preview adds to approvals that are new what the calls will change in files. It returns the results of calls that
 // would certainly fail.
 func (a *asks) preview(ctx context.Context, asked []*question) map[*toolCall]*protocol.ToolOutput {
@@ -143,12 +135,8 @@ func (s *toolCall) applyDecision(d *protocol.Decision) {
 		return
 	}
 	s.allowed.shown = approval.Shown(d.Detail)
-	if d.Answer.Args == nil {
-		return
-	}
-	s.Args, s.allowed.paths, s.allowed.changed = d.Answer.Args, d.Answer.Places, changedArgs
-	if d.Answer.Hunks != nil {
-		s.allowed.changed = changedHunks
+	if s.allowed.change = approval.ChangeOf(d.Answer); s.allowed.change != nil {
+		s.Args, s.allowed.paths = d.Answer.Args, d.Answer.Places
 	}
 }
 
@@ -156,7 +144,7 @@ func (s *toolCall) applyDecision(d *protocol.Decision) {
 // person counts, unless the call is denied now, or its paths lead to other places.
 func (b *batch) checkChanged(ctx context.Context, calls []*toolCall) error {
 	for _, s := range calls {
-		if s.allowed.changed == "" || s.state() != callPlanned {
+		if s.allowed.change == nil || s.state() != callPlanned {
 			continue
 		}
 		if err := b.checkChange(ctx, s); err != nil {
@@ -193,14 +181,14 @@ func (b *batch) checkChange(ctx context.Context, s *toolCall) error {
 
 // noteChange tells the model in the output of a call that a person changed it.
 func (s *toolCall) noteChange(out *protocol.ToolOutput) {
-	if s.allowed.changed != "" {
-		out.Text = approval.ChangedNote(s.Args, s.allowed.changed == changedHunks) + out.Text
+	if s.allowed.change != nil {
+		out.Text = s.allowed.change.Note(s.Args) + out.Text
 	}
 }
 
 // hookPlace identifies a call for the directives of hooks, which see a changed call twice.
 func (s *toolCall) hookPlace() string {
-	if s.allowed.changed != "" {
+	if s.allowed.change != nil {
 		return string(s.CallID) + ":changed"
 	}
 	return string(s.CallID)

@@ -55,7 +55,7 @@ type allowance struct {
 	paths   []string                   // where its paths led then
 	sandbox protocol.SandboxMode       // its sandbox mode then
 	network *protocol.NetworkAccess    // the hosts that it reached then
-	changed changedBy                  // how a person changed the arguments; empty: not
+	change  *approval.Change           // how a person changed the arguments; nil: not
 	shown   map[string]protocol.Digest // see tool.Invocation; nil: no person saw a diff
 }
 
@@ -75,7 +75,7 @@ type callRow struct {
 	Places       []string                `json:"places,omitempty"` // targets of its paths when it was allowed
 	Sandbox      protocol.SandboxMode    `json:"sandbox,omitempty"`
 	Network      *protocol.NetworkAccess `json:"network,omitempty"` // hosts that it reaches from the sandbox
-	Changed      changedBy               `json:"changed,omitempty"` // how a person changed the arguments
+	Change       *approval.Change        `json:"change,omitempty"`  // how a person changed the arguments
 	Decision     *protocol.CallDecision  `json:"decision,omitempty"`
 }
 
@@ -154,7 +154,7 @@ func (s *toolCall) replaced() json.RawMessage {
 func (s *toolCall) row() callRow {
 	return callRow{
 		Attempt: s.attempt, Replay: s.replay, Args: s.replaced(), ClientOutput: s.clientOutput, Reply: s.reply, Messages: s.messages, Parked: s.parked,
-		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed, Places: s.places(), Sandbox: s.sandbox(), Network: s.network(), Changed: s.allowed.changed,
+		Overdue: s.overdue, Intents: s.intents, Confined: s.sandboxed, Places: s.places(), Sandbox: s.sandbox(), Network: s.network(), Change: s.allowed.change,
 		Decision: s.decided.Decision(),
 	}
 }

@@ -81,15 +81,31 @@ func rejection(a *protocol.DecisionAnswer) string {
 // maxNoted limits the arguments that a note shows to the model, in bytes.
 const maxNoted = 16 << 10
 
-// ChangedNote returns the text for the model about a call that a person changed, in front of its output. hunks means that the person
-// chose hunks of its diff.
-func ChangedNote(args json.RawMessage, hunks bool) string {
+// Change is how a person changed a call before it ran. The journal stores it.
+type Change struct {
+	Hunks  bool   `json:"hunks,omitempty"`  // the person chose hunks of its diff; otherwise, the person edited its arguments
+	Reason string `json:"reason,omitempty"` // why the other hunks were left out, in the words of the person
+}
+
+// ChangeOf returns how an answer changed the call that it allowed; nil if it did not.
+func ChangeOf(a *protocol.DecisionAnswer) *Change {
+	if a.Args == nil {
+		return nil
+	}
+	return &Change{Hunks: a.Hunks != nil, Reason: a.Reason}
+}
+
+// Note returns the text for the model about a changed call, in front of its output. args are those with which it ran.
+func (c *Change) Note(args json.RawMessage) string {
 	text := legible.Replace(string(args))
 	if n := len(text); n > maxNoted {
 		text = fmt.Sprintf("%s… (%d bytes in all)", strings.ToValidUTF8(text[:maxNoted], ""), n)
 	}
 	what := "A person changed the arguments of this call before it ran."
-	if hunks {
+	switch {
+	case c.Reason != "":
+		what = "A person allowed only a part of the changes of this call, and denied the others with this reason: " + c.Reason + "\n"
+	case c.Hunks:
 		what = "A person allowed only a part of the changes of this call."
 	}
 	return "[" + what + " It ran with " + text + "]\n"

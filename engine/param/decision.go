@@ -30,7 +30,7 @@ func CheckAnswer(d *protocol.Decision, p *protocol.DecisionRespondParams) error 
 	if detail == nil {
 		detail = &protocol.ApprovalDetail{}
 	}
-	return firstError(checkArgs(detail, p), checkHunks(detail, p), checkWidth(detail, p), checkReason(d, p))
+	return firstError(checkArgs(detail, p), checkHunks(detail, p), checkWidth(detail, p), checkReason(d.Kind, detail, p))
 }
 
 // firstError returns the first of several errors that is not nil.
@@ -63,11 +63,7 @@ func checkArgs(detail *protocol.ApprovalDetail, p *protocol.DecisionRespondParam
 
 // checkHunks checks that hunks of the decision's diff are chosen, each once.
 func checkHunks(detail *protocol.ApprovalDetail, p *protocol.DecisionRespondParams) error {
-	n, cut := 0, false
-	for _, f := range detail.Files {
-		n += len(f.Hunks)
-		cut = cut || f.Cut
-	}
+	n := hunks(detail)
 	switch {
 	case p.Hunks == nil:
 		return nil
@@ -75,7 +71,7 @@ func checkHunks(detail *protocol.ApprovalDetail, p *protocol.DecisionRespondPara
 		return Bad("/hunks", "belongs to the choice allowOnce: an answer for more than one call covers the arguments that the decision shows")
 	case !detail.Editable || n == 0:
 		return Bad("/hunks", "this decision has no hunks to choose from")
-	case cut:
+	case slices.ContainsFunc(detail.Files, func(f protocol.FilePreview) bool { return f.Cut }):
 		return Bad("/hunks", "the diff of this decision is incomplete, so its hunks cannot be chosen; allow or reject the whole call")
 	case len(p.Hunks) == 0:
 		return Bad("/hunks", "must name a hunk; to make none of the changes, send the choice reject")
@@ -86,6 +82,14 @@ func checkHunks(detail *protocol.ApprovalDetail, p *protocol.DecisionRespondPara
 		}
 	}
 	return nil
+}
+
+// hunks counts the hunks of all files.
+func hunks(detail *protocol.ApprovalDetail) (n int) {
+	for _, f := range detail.Files {
+		n += len(f.Hunks)
+	}
+	return n
 }
 
 // checkWidth checks the index of a width.
@@ -103,13 +107,15 @@ func checkWidth(detail *protocol.ApprovalDetail, p *protocol.DecisionRespondPara
 	return nil
 }
 
-// checkReason checks that a reason comes with a rejection of a call.
-func checkReason(d *protocol.Decision, p *protocol.DecisionRespondParams) error {
+// checkReason checks that a reason comes with a rejection of a call, or of some of its changes.
+func checkReason(kind protocol.DecisionKind, detail *protocol.ApprovalDetail, p *protocol.DecisionRespondParams) error {
 	switch {
 	case p.Reason == "":
 		return nil
-	case d.Kind != protocol.DecisionApproval || p.Choice != protocol.ChooseReject:
-		return Bad("/reason", "belongs to the choice reject of an approval")
+	case kind != protocol.DecisionApproval || p.Choice != protocol.ChooseReject && p.Hunks == nil:
+		return Bad("/reason", "belongs to the choice reject of an approval, or to hunks that leave out changes")
+	case p.Hunks != nil && len(p.Hunks) == hunks(detail):
+		return Bad("/reason", "is of no use: the hunks leave out no change")
 	case len(p.Reason) > maxReason:
 		return Bad("/reason", "has %d bytes; the limit is %d", len(p.Reason), maxReason)
 	}

@@ -80,7 +80,7 @@ type CallDecision struct {
 	Choice DecisionChoice `json:"choice,omitempty"` // the answer, if lashd asked
 	By     string         `json:"by,omitempty"`     // who answered: a client id, deadline, or internal:<subject>
 	Hunks  []int          `json:"hunks,omitempty"`  // the only changes that the answer allowed; absent: all of the call
-	Reason string         `json:"reason,omitempty"` // why the answer denied the call, in the words of who answered
+	Reason string         `json:"reason,omitempty"` // why the answer denied the call, or the changes that hunks leave out, in the words of who answered
 }
 
 // ApprovalReason is why a call is allowed, asked about or denied.

@@ -64,7 +64,7 @@ type DecisionAnswer struct {
 	Places []string        `json:"places,omitempty"` // with args: the resolved paths of the call with them, which the answer covers
 	Hunks  []int           `json:"hunks,omitempty"`  // of allowOnce: the hunks that were taken; args makes exactly these changes
 	Width  *int            `json:"width,omitempty"`  // of allowSession and allowAlways: index into detail.widths; absent: exactly this call
-	Reason string          `json:"reason,omitempty"` // of reject: text for the model
+	Reason string          `json:"reason,omitempty"` // of reject, and of hunks that leave out changes: text for the model
 	By     string          `json:"by"`               // a client id, deadline, or internal:<subject>
 	AtMs   int64           `json:"atMs"`
 }

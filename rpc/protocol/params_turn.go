@@ -146,7 +146,7 @@ type DecisionRespondParams struct {
 	Args       json.RawMessage `json:"args,omitempty"`     // with allowOnce: run the call with these arguments instead. They are validated and judged: a denial stays one
 	Hunks      []int           `json:"hunks,omitempty"`    // with allowOnce: make only these changes, as indexes over the hunks of all files in order, from 0
 	Width      *int            `json:"width,omitempty"`    // with allowSession or allowAlways: index into detail.widths; absent: exactly this call
-	Reason     string          `json:"reason,omitempty"`   // with reject: text for the model, at most 8192 bytes
+	Reason     string          `json:"reason,omitempty"`   // with reject, or with hunks that leave out changes: text for the model, at most 8192 bytes
 }
 
 // DecisionRespondResult is the answer that counts. won reports whether it is the one you sent.

@@ -103,6 +103,11 @@ func takes(hunks ...int) func(*protocol.DecisionRespondParams) {
 	return func(p *protocol.DecisionRespondParams) { p.Hunks = hunks }
 }
 
+// because returns an answer that takes hunks, and says why it leaves out the others.
+func because(reason string, hunks ...int) func(*protocol.DecisionRespondParams) {
+	return func(p *protocol.DecisionRespondParams) { p.Hunks, p.Reason = hunks, reason }
+}
+
 const (
 	twentyLines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n"
 	twoChanges  = "one\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\ntwenty\n"
@@ -168,7 +173,7 @@ func TestApprovalShowsWhatWillHappen(t *testing.T) {
 func TestChangedArgumentsSurviveSIGKILL(t *testing.T) {
 	a := newAsking(t, map[string]string{"f": twentyLines}, shell("printf no >> ran"), uses("write", writes{"f", twoChanges}), shell("printf last >> other"))
 	a.wins(a.asked[0], changes(`{"command":"printf yes >> ran"}`))
-	a.wins(a.asked[1], takes(0))
+	a.wins(a.asked[1], because("Keep 20.", 0))
 	a.restarts(nil)
 	a.wins(a.asked[2], nil)
 	outputs, args := a.ends()
@@ -180,6 +185,9 @@ func TestChangedArgumentsSurviveSIGKILL(t *testing.T) {
 	}
 	if want := `{"command":"printf yes >> ran"}`; legible(args[0]) != want || !strings.HasPrefix(outputs[0].Text, "[A person changed the arguments of this call before it ran. It ran with "+want+"]\n") {
 		t.Errorf("the model reads %q of %s", outputs[0].Text, args[0])
+	}
+	if want := "[A person allowed only a part of the changes of this call, and denied the others with this reason: Keep 20.\n It ran with " + args[1] + "]\n"; !strings.HasPrefix(outputs[1].Text, want) {
+		t.Errorf("the model reads %q, which does not begin with %q", outputs[1].Text, want)
 	}
 }
 
@@ -271,6 +279,8 @@ func TestHostileAnswers(t *testing.T) {
 		{1, func(p *protocol.DecisionRespondParams) { p.Width = &width }, "/width", "belongs to the choices allowSession and allowAlways"},
 		{1, func(p *protocol.DecisionRespondParams) { p.Width, p.Choice = &far, protocol.ChooseAllowSession }, "/width", ""},
 		{1, func(p *protocol.DecisionRespondParams) { p.Reason = "no" }, "/reason", "belongs to the choice reject"},
+		{0, because("no", 0, 1), "/reason", "the hunks leave out no change"},
+		{1, because("no", 0), "/hunks", "has no hunks to choose from"},
 		{1, func(p *protocol.DecisionRespondParams) {
 			p.Choice, p.Reason = protocol.ChooseReject, strings.Repeat("x", 8193)
 		}, "/reason", "the limit is 8192"},

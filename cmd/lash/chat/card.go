@@ -22,7 +22,7 @@ const (
 	cardWriting                   // the input gets the keys: a message to the agent
 	cardWidths                    // the keys choose what an answer covers
 	cardEditing                   // the input has the arguments to run instead
-	cardReasoning                 // the input has the reason of a denial
+	cardReasoning                 // the input has the reason of a denial, whole or in part
 )
 
 // card is the state of the open decision on the screen. The zero value is that of a
@@ -237,6 +237,8 @@ func (q *question) keyLines() []string {
 		return q.widthLines()
 	case q.mode == cardEditing:
 		return keyLines(q.inner(), "Enter", "Run with these changes", "Ctrl-G", "Open $EDITOR", "Esc", "Back")
+	case q.mode == cardReasoning && q.choice == protocol.ChooseAllowOnce:
+		return keyLines(q.inner(), "Enter", q.some()+"; the agent reads the reason for the rest", "Esc", "Back")
 	case q.mode == cardReasoning:
 		return keyLines(q.inner(), "Enter", "Deny; the agent reads the reason", "Esc", "Back")
 	}
@@ -253,7 +255,7 @@ func (q *question) offers() (all []string) {
 		case !slices.Contains(d.Choices, k.choice):
 			continue
 		case k.choice == protocol.ChooseAllowOnce && left > 0 && left < hunks:
-			label = fmt.Sprintf("Allow %d of %d changes", hunks-left, hunks)
+			label = q.some()
 		case k.choice == protocol.ChooseAllowOnce && left > 0:
 			continue
 		case Lasting(k.choice) && left > 0:
@@ -264,6 +266,9 @@ func (q *question) offers() (all []string) {
 			label = "Always…"
 		}
 		all = append(all, k.words[:1], label)
+	}
+	if q.partial() {
+		all = append(all, "Y", "Allow these, say why")
 	}
 	if hunks > 0 {
 		all = append(all, "Space", "Take or leave")
@@ -281,6 +286,11 @@ func (q *question) offers() (all []string) {
 		all = append(all, "Esc", "Stop the turn")
 	}
 	return all
+}
+
+// some says which changes an answer allows.
+func (q *question) some() string {
+	return fmt.Sprintf("Allow %d of %d changes", len(q.taken()), Hunks(q.d))
 }
 
 // Editable reports whether the arguments of a decision's call can be edited. An edit

@@ -52,7 +52,9 @@ func (q *question) choosingKey(m tea.KeyPressMsg) (tea.Cmd, bool) {
 	case name == "v" && hidesChanges(d):
 		return u.println(each(faint, termtext.Printable(callText(d.Call)))), true
 	case (name == "r" || m.Text == "N") && approval:
-		q.useInput(cardReasoning, "")
+		q.reason(protocol.ChooseReject)
+	case m.Text == "Y" && q.partial():
+		q.reason(protocol.ChooseAllowOnce)
 	case m.Text != "":
 		return q.chosen(Chosen(d, m.Text)), true
 	default:
@@ -76,6 +78,27 @@ func (q *question) chosen(choice protocol.DecisionChoice) tea.Cmd {
 			return nil
 		}
 	}
+	return q.ui.respond(q.d, p, prompt.Draft{})
+}
+
+// partial reports whether some changes are taken and others are left out.
+func (q *question) partial() bool {
+	return len(q.marks.left) > 0 && len(q.taken()) > 0
+}
+
+// reason asks why the call is denied, or with allowOnce, the changes that are left out.
+func (q *question) reason(choice protocol.DecisionChoice) {
+	q.choice = choice
+	q.useInput(cardReasoning, "")
+}
+
+// reasoned answers with the reason in the input.
+func (q *question) reasoned() tea.Cmd {
+	p := protocol.DecisionRespondParams{Choice: q.choice, Reason: strings.TrimSpace(q.ui.in.Text())}
+	if q.choice == protocol.ChooseAllowOnce {
+		p.Hunks = q.taken()
+	}
+	q.returnInput()
 	return q.ui.respond(q.d, p, prompt.Draft{})
 }
 
@@ -157,9 +180,7 @@ func (q *question) fieldKey(name string) (tea.Cmd, bool) {
 		if q.mode == cardEditing {
 			return q.runEdited(), true
 		}
-		reason := strings.TrimSpace(q.ui.in.Text())
-		q.returnInput()
-		return q.ui.respond(q.d, protocol.DecisionRespondParams{Choice: protocol.ChooseReject, Reason: reason}, prompt.Draft{}), true
+		return q.reasoned(), true
 	default:
 		return nil, false
 	}

@@ -92,6 +92,10 @@ func TestKeysAnswerAnApproval(t *testing.T) {
 		{"all hunks", twoHunks(), []string{" ", " ", "y"}, []string{`"choice":"allowOnce"`}},
 		{"one hunk", twoHunks(), []string{"down", " ", "y"}, []string{`"choice":"allowOnce","hunks":[0]`}},
 		{"the other hunk", twoHunks(), []string{"down", "up", " ", "y"}, []string{`"choice":"allowOnce","hunks":[1]`}},
+		{"one hunk and why", twoHunks(), []string{"down", " ", "Y", "keep it", "enter"}, []string{`"choice":"allowOnce","hunks":[0],"reason":"keep it"`}},
+		{"back from why, then all hunks", twoHunks(), []string{" ", "Y", "keep it", "esc", " ", "Y"}, []string{`"choice":"allowOnce"`}},
+		{"no hunk and why", twoHunks(), []string{" ", "down", " ", "Y", "x", "enter"}, nil},
+		{"some hunks, then a denial with a reason", twoHunks(), []string{" ", "r", "no", "enter"}, []string{`"choice":"reject","reason":"no"`}},
 		{"no hunk", twoHunks(), []string{" ", "down", " ", "y", "s", "a", "enter"}, nil},
 		{"a message to the agent", goTest(), []string{"tab", "yes sir", "enter"}, []string{`"input":[{"type":"text","text":"yes sir"}],"whenBusy":"steer"`}},
 		{"a letter on a line of its own", goTest(), []string{"tab", "y", "enter"}, []string{`"choice":"allowOnce"`}},
@@ -179,6 +183,7 @@ func TestAnswersAreDescribed(t *testing.T) {
 		{goTest(), protocol.DecisionAnswer{Choice: protocol.ChooseAllowOnce}, "Allowed once."},
 		{goTest(), protocol.DecisionAnswer{Choice: protocol.ChooseAllowOnce, Args: []byte(`{}`)}, "Allowed once, as edited."},
 		{twoHunks(), protocol.DecisionAnswer{Choice: protocol.ChooseAllowOnce, Args: []byte(`{}`), Hunks: []int{1}}, "Allowed once, with 1 of 2 changes."},
+		{twoHunks(), protocol.DecisionAnswer{Choice: protocol.ChooseAllowOnce, Args: []byte(`{}`), Hunks: []int{1}, Reason: "keep it"}, "Allowed once, with 1 of 2 changes: keep it"},
 		{goTest(), protocol.DecisionAnswer{Choice: protocol.ChooseAllowAlways, Width: new(1)}, "Always allowed in this workspace: commands that begin with go"},
 		{goTest(), protocol.DecisionAnswer{Choice: protocol.ChooseReject, By: "deadline"}, "Denied, because no answer came in time."},
 	} {

@@ -87,12 +87,14 @@ func Answer(d *protocol.Decision) string {
 // choice.
 func withExtras(d *protocol.Decision, said string) string {
 	a, said := d.Answer, strings.TrimSuffix(said, ".")
+	some := len(a.Hunks) > 0 && Hunks(d) > 0
+	if some {
+		said = fmt.Sprintf("%s, with %d of %d changes", said, len(a.Hunks), Hunks(d))
+	}
 	switch {
 	case a.Reason != "":
 		return said + ": " + termtext.OneLine(a.Reason, 200)
-	case len(a.Hunks) > 0 && Hunks(d) > 0:
-		return fmt.Sprintf("%s, with %d of %d changes.", said, len(a.Hunks), Hunks(d))
-	case len(a.Args) > 0:
+	case len(a.Args) > 0 && !some:
 		return said + ", as edited."
 	case a.Width != nil && d.Detail != nil && *a.Width >= 0 && *a.Width < len(d.Detail.Widths):
 		return said + ": " + termtext.OneLine(d.Detail.Widths[*a.Width].Text, 200)

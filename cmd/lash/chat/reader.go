@@ -122,7 +122,7 @@ func (q *question) options() (all []option) {
 		all = append(all, option{"Edit it, then allow it once", (*question).edit})
 	}
 	if q.d.Kind == protocol.DecisionApproval && slices.Contains(q.d.Choices, protocol.ChooseReject) {
-		all = append(all, option{"Deny, and say why", func(q *question) tea.Cmd { q.useInput(cardReasoning, ""); return nil }})
+		all = append(all, option{"Deny, and say why", func(q *question) tea.Cmd { q.reason(protocol.ChooseReject); return nil }})
 	}
 	return all
 }

@@ -274,7 +274,7 @@ export interface CallDecision {
   by?: string;
   /** the only changes that the answer allowed; absent: all of the call */
   hunks?: number[];
-  /** why the answer denied the call, in the words of who answered */
+  /** why the answer denied the call, or the changes that hunks leave out, in the words of who answered */
   reason?: string;
 }
 
@@ -685,7 +685,7 @@ export interface DecisionAnswer {
   hunks?: number[];
   /** of allowSession and allowAlways: index into detail.widths; absent: exactly this call */
   width?: number;
-  /** of reject: text for the model */
+  /** of reject, and of hunks that leave out changes: text for the model */
   reason?: string;
   /** a client id, deadline, or internal:<subject> */
   by: string;
@@ -728,7 +728,7 @@ export interface DecisionRespondParams {
   hunks?: number[];
   /** with allowSession or allowAlways: index into detail.widths; absent: exactly this call */
   width?: number;
-  /** with reject: text for the model, at most 8192 bytes */
+  /** with reject, or with hunks that leave out changes: text for the model, at most 8192 bytes */
   reason?: string;
 }
 

@@ -12,7 +12,7 @@ export interface Answer {
   hunks?: number[];
   /** index into the decision's widths; absent: exactly this call */
   width?: number;
-  /** why the call is denied; the model reads it */
+  /** why the call is denied, or the changes that hunks leaves out; the model reads it */
   reason?: string;
 }
 

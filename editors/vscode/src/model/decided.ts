@@ -20,7 +20,7 @@ const answered: Partial<Record<DecisionChoice, string>> = {
 /** verdictOf says how a tool call was decided. A decision without a question ends with a colon, before the reason for it. */
 export function verdictOf({ mode, choice, by, hunks, reason, why }: CallDecision): string {
   if (mode === "allow" && hunks) {
-    return `Allowed only ${counted(hunks.length, "change")}. The others were denied.`;
+    return `Allowed only ${counted(hunks.length, "change")}. The others were denied${reason ? `: ${reason}` : "."}`;
   }
   const verdict = mode === "allow" ? "Allowed" : why.by === "preview" ? "Not run" : "Denied";
   if (by === "deadline") {

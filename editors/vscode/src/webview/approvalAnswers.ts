@@ -60,13 +60,14 @@ export class ApprovalAnswers {
     const { disabled } = asked;
     const taken = this.taken();
     const offered = decision.choices.filter((choice) => choice !== "answer" && !(taken && isLasting(choice)) && !(taken?.length === 0 && choice === "allowOnce"));
-    const label = (choice: DecisionChoice) => (taken && choice === "allowOnce" ? `Allow ${taken.length} of ${hunkCount(decision)} changes` : words[choice]);
+    const label = (choice: DecisionChoice) => (taken && choice === "allowOnce" ? this.someText(taken) : words[choice]);
     const plain = (choice: DecisionChoice) => button(label(choice), () => this.choose(choice), { title: asked.hint(choice), disabled, class: choice === "allowOnce" ? "first" : undefined });
     const approval = decision.kind === "approval" && decision.detail && decision.choices.includes("reject");
     const more = [
       ...offered.filter(isLasting).map(plain),
       isEditable(decision) && button("Edit\u2026", () => this.edit(), { title: "Change the call before it runs", disabled }),
-      approval && button("Deny with a reason\u2026", () => this.reason(), { title: "The agent reads the reason", disabled }),
+      approval && taken && taken.length > 0 && button(`${label("allowOnce")} with a reason\u2026`, () => this.reason("allowOnce", taken), { title: "The agent reads why you leave out the others", disabled }),
+      approval && button("Deny with a reason\u2026", () => this.reason("reject"), { title: "The agent reads the reason", disabled }),
     ].filter((one) => one !== false && one !== undefined);
     const few = offered.filter((choice) => !isLasting(choice)).map(plain);
     this.fill(...few, ...(more.length > 1 ? [] : more));
@@ -151,11 +152,18 @@ export class ApprovalAnswers {
     });
   }
 
-  private reason() {
-    this.field("Reason for the agent", "", "Deny", (reason) => {
-      this.asked.send({ choice: "reject", ...(reason.trim() !== "" && { reason: reason.trim() }) });
+  /** reason asks why the call is denied, or which of its changes are left out. */
+  private reason(choice: "reject" | "allowOnce", hunks?: number[]) {
+    const [label, action] = hunks ? ["Reason for the agent to leave out the other changes", this.someText(hunks)] : ["Reason for the agent", words[choice]];
+    this.field(label, "", action, (reason) => {
+      this.asked.send({ choice, ...(hunks && { hunks }), ...(reason.trim() !== "" && { reason: reason.trim() }) });
       return "";
     });
+  }
+
+  /** someText says how many changes an answer allows. */
+  private someText(taken: number[]): string {
+    return `Allow ${taken.length} of ${hunkCount(this.decision)} changes`;
   }
 
   /** field asks for a text. send returns what is wrong with it, or "". */

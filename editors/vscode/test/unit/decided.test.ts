@@ -22,6 +22,7 @@ describe("part11/3 how a call was decided", () => {
 
   it("part15/34 says that an answer allowed only some of the changes", () => {
     assert.equal(decidedText({ mode: "allow", why, choice: "allowOnce", by: "cli_a", hunks: [1] }), "Allowed only 1 change. The others were denied. Reason for the question: It runs in the sandbox.");
+    assert.match(decidedText({ mode: "allow", why, choice: "allowOnce", by: "cli_a", hunks: [1], reason: "Keep it." }), /^Allowed only 1 change\. The others were denied: Keep it\. Reason for/);
   });
 
   it("part15/32 names the mode of a session that asks, by the name that the user chose", () => {

@@ -93,10 +93,17 @@ describe("part/11 questions of a chat", () => {
     const boxes = [...card.place.querySelectorAll("input")];
     boxes[0]!.checked = false;
     boxes[0]!.dispatchEvent(new (boxes[0]!.ownerDocument.defaultView!.Event)("change"));
-    assert.deepEqual(card.buttons(), ["Open diff", "Allow 1 of 2 changes", "Deny", "Deny with a reason\u2026"]);
+    assert.deepEqual(card.buttons(), ["Open diff", "Allow 1 of 2 changes", "Deny", "More\u2026", "Allow 1 of 2 changes with a reason\u2026", "Deny with a reason\u2026"]);
     card.click("Open diff");
     card.click("Allow 1 of 2 changes");
-    assert.deepEqual(card.posted, [{ type: "preview", decisionId: "dec_1", file: 0 }, { type: "answer", decisionId: "dec_1", choice: "allowOnce", hunks: [1] }]);
+    const answer = { type: "answer", decisionId: "dec_1", choice: "allowOnce", hunks: [1] };
+    assert.deepEqual(card.posted.splice(0), [{ type: "preview", decisionId: "dec_1", file: 0 }, answer]);
+    card.failed();
+    card.click("Allow 1 of 2 changes with a reason\u2026");
+    assert.match(card.place.textContent ?? "", /Reason for the agent to leave out the other changes/);
+    (card.place.querySelector("textarea") as HTMLTextAreaElement).value = " keep the name ";
+    card.click("Allow 1 of 2 changes");
+    assert.deepEqual(card.posted, [{ ...answer, reason: "keep the name" }]);
   });
 
   it("part/11 say what a diff does not show, and open the arguments of other tools", () => {
