@@ -29,13 +29,14 @@ const askBeforeEdits: Mode = { name: "Ask before edits", about: (sandbox) => `As
 const editFreely: Mode = { name: "Edit without asking", about: (sandbox) => `Edits this folder. ${commandsText[sandbox]}`, rules: editRules("allow") };
 const plan: Mode = { name: "Plan", about: () => "Reads, searches and plans. Changes nothing.", plan: true };
 
+/** modes go from the one that allows least to the one that allows most. Deny is for sessions that only rules control. */
 export const modes: readonly Mode[] = [
+  plan,
+  { name: "Ask before every call", about: () => "Asks before every tool call, also before one that only reads.", approval: "ask" },
   askBeforeChanges,
   askBeforeEdits,
   editFreely,
-  plan,
-  { name: "Ask before every call", about: () => "Asks before every tool call, also before one that only reads.", approval: "ask" },
-  { name: "Do not ask", about: () => "Asks only where a rule says so, or before calls that leave the sandbox.", approval: "allow" },
+  { name: "Do not ask", about: () => "Asks about no tool, also of MCP servers, but before calls that leave the sandbox.", approval: "allow" },
   { name: "Deny", about: () => "Denies every tool call that no rule allows.", approval: "deny" },
 ];
 

@@ -1,14 +1,12 @@
 import type { Attached, Contents, FromWebview, Options, Suggestion } from "../chat/messages";
 import type { Draft } from "../model/draft";
-import { driverText } from "../model/drivers";
-import { effortText } from "../model/models";
-import { modeOf, sandboxOf, sandboxText } from "../model/modes";
 import type { Mention } from "../model/resourceMentions";
 import type { Config, Digest, InputPart, ModelSpec } from "../protocol";
 import { Attachments } from "./attachments";
-import { h, iconButton, menuButton, redraw } from "./dom";
+import { h, iconButton, redraw } from "./dom";
 import { PromptHistory } from "./promptHistory";
 import { ResourceChips } from "./resourceChips";
+import { SettingButtons } from "./settingButtons";
 import { Suggestions, type Word } from "./suggestions";
 import { UnknownCommand } from "./unknownCommand";
 
@@ -23,11 +21,7 @@ export class Composer {
   private readonly stop = iconButton("debug-stop", "Stop", () => this.post({ type: "stop" }), { class: "plain", title: "Stop the running turn (Escape)" });
   private readonly suggestions = new Suggestions(this.field, (message) => this.post(message), (suggestion, word) => this.replace(suggestion, word));
   private readonly history = new PromptHistory(() => this.post({ type: "history" }), (text) => this.setText(text));
-  private readonly model = menuButton("hubot", "Model", () => this.post({ type: "run", command: "chooseModel" }), "Choose the model from the next turn on.");
-  private readonly effort = menuButton("dashboard", "Effort", () => this.post({ type: "run", command: "chooseEffort" }), "Choose the reasoning effort from the next turn on.");
-  private readonly mode = menuButton("shield", "Mode", () => this.post({ type: "run", command: "chooseMode" }), "Choose what lashd asks about from the next turn on.");
-  private readonly sandbox = menuButton("lock", "Sandbox", () => this.post({ type: "run", command: "chooseSandbox" }), "Choose the sandbox of commands from the next turn on.");
-  private readonly driver = h("span", { class: "driver", title: "The way in which the session works with its model. A session keeps it." });
+  private readonly settings: SettingButtons;
   private readonly files: Attachments;
   private readonly resources: ResourceChips;
   private options: Options = { sendOnEnter: true, showReasoning: false };
@@ -38,6 +32,7 @@ export class Composer {
 
   /** meter is shown beside the settings; failed shows an error. */
   constructor(place: HTMLElement, meter: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly save: (draft: Draft) => void, failed: (message: string) => void) {
+    this.settings = new SettingButtons(post, meter);
     this.files = new Attachments(post, () => this.changed(), failed);
     this.resources = new ResourceChips(post, (word) => this.removeWord(word));
     this.field.rows = 3;
@@ -49,8 +44,7 @@ export class Composer {
     document.addEventListener("drop", (event) => this.take(event, event.dataTransfer));
     this.steer.append(h("span", { class: "value" }, " Steer"));
     const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also type @, paste them, or drop them while you hold Shift." });
-    const settings = h("span", { class: "settings" }, this.model.element, this.effort.element, this.mode.element, this.sandbox.element, this.driver, meter);
-    const bar = h("div", { class: "bar" }, attach, settings, this.stop, this.steer, this.send);
+    const bar = h("div", { class: "bar" }, attach, this.settings.element, this.stop, this.steer, this.send);
     place.append(this.suggestions.element, this.suggestions.none, h("div", { class: "box" }, this.chips, this.problem, this.noCommand.element, this.field, bar));
   }
 
@@ -61,18 +55,10 @@ export class Composer {
     this.changed();
   }
 
-  /** showSettings shows the model, its effort, the approval mode, the sandbox and a driver that is not the standard one. */
+  /** showSettings shows the settings of a session. Its model decides which files it takes. */
   showSettings(config: Config): void {
     this.spec = config.model;
-    const effort = effortText(config.model);
-    const mode = modeOf(config);
-    this.effort.element.hidden = effort === "";
-    this.driver.textContent = driverText(config);
-    this.driver.hidden = this.driver.textContent === "";
-    this.model.show(config.model.id);
-    this.effort.show(effort, `Effort: ${effort}`);
-    this.mode.show(mode.name, mode.name, mode.about(sandboxOf(config)));
-    this.sandbox.show(sandboxText(config));
+    this.settings.show(config);
     this.changed();
   }
 

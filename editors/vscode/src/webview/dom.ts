@@ -51,19 +51,26 @@ export interface MenuButton {
   element: HTMLButtonElement;
   /** shows a value; text is its longer form, if the value alone is unclear, and about says more in the tooltip */
   show(value: string, text?: string, about?: string): void;
+  /** draw shows another icon; warning colors the button */
+  draw(icon: string, warning: boolean): void;
 }
 
 /** menuButton creates a button with an icon of VS Code, a value and a chevron. name is what the value is called. */
 export function menuButton(icon: string, name: string, onclick: () => void, title: string): MenuButton {
   const text = h("span", { class: "value" });
   const element = button("", onclick, { class: "setting" });
-  element.append(h("span", { class: `codicon codicon-${icon}` }), text, h("span", { class: "codicon codicon-chevron-down" }));
+  const picture = h("span", { class: `codicon codicon-${icon}` });
+  element.append(picture, text, h("span", { class: "codicon codicon-chevron-down" }));
   const show = (value: string, long = value, about = "") => {
     text.textContent = long;
     element.setAttribute("aria-label", `${name}: ${value}`);
     element.title = [`${name}: ${value}.`, about, title].filter(Boolean).join(" ");
   };
-  return { element, show };
+  const draw = (other: string, warning: boolean) => {
+    picture.className = `codicon codicon-${other}`;
+    element.classList.toggle("warning", warning);
+  };
+  return { element, show, draw };
 }
 
 const drawn = new WeakMap<HTMLElement, string>();

@@ -63,8 +63,11 @@ describe("part15 cards and settings of a chat", function () {
     assert.deepEqual([await mode.innerText(), await sandbox.innerText()], ["Edit without asking", "Sandbox: workspace"]);
     assert.match((await mode.getAttribute("title")) ?? "", /^Mode: Edit without asking\. Edits this folder\. Does not ask before commands, which can change this folder/);
     assert.deepEqual([await mode.locator(".codicon-shield, .codicon-chevron-down").count(), await sandbox.locator(".codicon-lock, .codicon-chevron-down").count()], [2, 2]);
+    assert.equal(await chat.page.locator(".warning").count(), 0);
     await mode.click();
     await sandbox.click();
+    await reset({}, { approval: { sandbox: "fullAccess" } });
+    assert.equal(await chat.page.getByRole("button", { name: "Sandbox: No sandbox" }).and(chat.page.locator(".warning")).locator(".codicon-unlock").count(), 1);
     assert.deepEqual(await asked("run"), [{ type: "run", command: "chooseMode" }, { type: "run", command: "chooseSandbox" }]);
   });
 

@@ -29,21 +29,21 @@ describe("issue/6-1 modes of a session", () => {
 
   it("part15/31 ask before edits in the sandbox workspace by rules, and take them back", () => {
     const own = config({ approval: { sandbox: "workspace" } });
-    const asks = configInMode(own, modes[1]!);
+    const asks = configInMode(own, modes[3]!);
     const edits = (rules: ApprovalRule[] = []) => rules.filter(({ tool }) => !looking.includes(tool ?? "")).map(({ tool, action }) => `${action} ${tool}`);
     assert.deepEqual(edits(asks.approval.rules), ["ask edit", "ask patch", "ask write"]);
     assert.equal(asks.approval.sandbox, "workspace");
-    assert.deepEqual(edits(configInMode(config(asks), modes[2]!).approval.rules), ["allow edit", "allow patch", "allow write"]);
-    assert.deepEqual(edits(configInMode(config(asks), modes[3]!).approval.rules), []);
+    assert.deepEqual(edits(configInMode(config(asks), modes[4]!).approval.rules), ["allow edit", "allow patch", "allow write"]);
+    assert.deepEqual(edits(configInMode(config(asks), modes[0]!).approval.rules), []);
   });
 
   it("part13/1 ask before edits and commands, and take that back", () => {
     const own = config({ approval: { sandbox: "workspace", rules: [{ tool: "shell", command: "ls", action: "ask" }] } });
     assert.equal(modeOf(own).name, "Edit without asking");
-    const asks = configInMode(own, modes[0]!);
+    const asks = configInMode(own, modes[2]!);
     assert.deepEqual(asks.approval.rules?.filter(({ action }) => action === "ask").map(({ tool, command = "" }) => `${tool} ${command}`), ["shell ls", "edit ", "patch ", "write ", "shell "]);
     assert.equal(modeOf(config(asks)).name, "Ask before edits and commands");
-    assert.deepEqual(configInMode(config(asks), modes[1]!).approval.rules?.filter(({ tool }) => tool === "shell"), [{ tool: "shell", command: "ls", action: "ask" }]);
+    assert.deepEqual(configInMode(config(asks), modes[3]!).approval.rules?.filter(({ tool }) => tool === "shell"), [{ tool: "shell", command: "ls", action: "ask" }]);
   });
 
   it("part15/23 describe commands by the sandbox", () => {
@@ -51,9 +51,9 @@ describe("issue/6-1 modes of a session", () => {
       const texts = (["readOnly", "workspace", "fullAccess"] as const).map((sandbox) => mode.about(sandbox));
       assert.deepEqual(texts.filter((text) => text.length > 82), [], "the list of modes cuts longer texts");
     }
-    assert.equal(modes[1]!.about("workspace"), "Asks before edits. Does not ask before commands, which can change this folder.");
-    assert.equal(modes[1]!.about("readOnly"), "Asks before edits. Does not ask before commands, which change nothing.");
-    assert.equal(modes[2]!.about("fullAccess"), "Edits this folder. Asks before commands.");
+    assert.equal(modes[3]!.about("workspace"), "Asks before edits. Does not ask before commands, which can change this folder.");
+    assert.equal(modes[3]!.about("readOnly"), "Asks before edits. Does not ask before commands, which change nothing.");
+    assert.equal(modes[4]!.about("fullAccess"), "Edits this folder. Asks before commands.");
     assert.deepEqual([{ mode: "ask", sandbox: "workspace" }, { sandbox: "readOnly" }, { sandbox: "fullAccess" }, {}].map((approval) => sandboxText(config({ approval } as Partial<Config>))), ["Sandbox: workspace", "Sandbox: read only", "No sandbox", "No sandbox"]);
   });
 
@@ -63,7 +63,7 @@ describe("issue/6-1 modes of a session", () => {
       const set = configInMode(own, mode);
       assert.equal(modeOf(config(set)), mode);
       assert.deepEqual([set.approval.deadlineMs, set.approval.rules?.[0], set.options.toolsearch], [5, { tool: "shell", command: "ls", action: "allow" }, {}]);
-      assert.deepEqual(configInMode(config(set), modes[3]!).approval.rules?.map(({ tool }) => tool), ["shell", ...looking], `back from ${mode.name}`);
+      assert.deepEqual(configInMode(config(set), modes[0]!).approval.rules?.map(({ tool }) => tool), ["shell", ...looking], `back from ${mode.name}`);
     }
   });
 
