@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"lashd/engine/plugin"
+	"lashd/internal/strictjson"
 	"lashd/pluginloader/child"
 	"lashd/pluginloader/content"
+	"lashd/pluginloader/layout"
 	"lashd/pluginloader/manifest"
 	"lashd/pluginloader/mcp"
 	"lashd/pluginloader/watch"
@@ -101,7 +103,20 @@ func (e *entry) public() protocol.PluginInfo {
 	if u.servers != nil {
 		info.Servers = servers(u.servers.Status())
 	}
+	info.Problems = append(slices.Clip(info.Problems), unknownModels(u.manifest.Agents, l.config.Knows)...)
 	return info
+}
+
+// unknownModels returns warnings about agents whose model is not configured. The configuration can change, so they are computed for each
+// list.
+func unknownModels(agents []*layout.Agent, knows func(string) bool) (all []protocol.PluginProblem) {
+	for _, a := range agents {
+		if a.Model != "" && knows != nil && !knows(a.Model) {
+			all = append(all, protocol.PluginProblem{File: a.File, Warning: true, Message: fmt.Sprintf(
+				"there is no model with the name %s, so the agent has the model of the session that starts it; lash model list has the names", strictjson.Quote(a.Model))})
+		}
+	}
+	return all
 }
 
 // servers converts the status of MCP servers for clients.

@@ -58,6 +58,7 @@ type Config struct {
 	Limits  proc.Limits                // defaults for programs whose manifest sets no limits
 	Sandbox SandboxMode                // empty: SandboxOn
 	Servers ServerConfig               // sandboxes and logins of MCP servers
+	Knows   func(model string) bool    // whether there is a model with a name; nil: unknown
 	Memory  Memory
 	Log     *slog.Logger
 	Settle  time.Duration // quiet time before changed files are scanned; 0: the default of package watch

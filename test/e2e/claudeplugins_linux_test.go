@@ -236,6 +236,7 @@ func TestClaudeHooksAndAgents(t *testing.T) {
 		d := w.serve()
 		defer d.stop()
 		contains(t, w.lash("run", "review it"), "Done.")
+		contains(t, w.lash("plugin", "show", "review-agents"), `agents/code-reviewer.md: there is no model with the name "sonnet", so the agent has the model of the session that starts it`)
 		all := w.model.Requests()
 		contains(t, string(all[0].Body), "- review-agents:code-reviewer: Use this agent to review code. Examples:", `"enum":["review-agents:code-reviewer"]`)
 		contains(t, string(all[1].Body), "You are a strict reviewer of code. Name each problem with its file and line.")

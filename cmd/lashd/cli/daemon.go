@@ -161,10 +161,11 @@ func (e *server) runEngine(ctx context.Context, stop func(), store *persistence.
 	defer e.mark(nonce)()
 	var models models.Source
 	instructions := &promptcontext.Factory{Home: daemon.UserLayout(), UserFile: filepath.Join(e.Home, "AGENTS.md")}
-	host, err := e.shipped(cfg, nonce, instructions, func(name string) bool {
+	knows := func(name string) bool {
 		_, ok := models.Model(name)
 		return ok
-	})
+	}
+	host, err := e.shipped(cfg, nonce, instructions, knows)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (e *server) runEngine(ctx context.Context, stop func(), store *persistence.
 		return err
 	}
 	defer trace.Close()
-	loader, tell, err := e.loader(store, host, cfg, nonce)
+	loader, tell, err := e.loader(store, host, cfg, nonce, knows)
 	if err != nil {
 		return err
 	}

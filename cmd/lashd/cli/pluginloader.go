@@ -19,8 +19,8 @@ import (
 
 // loader returns the plugin loader of a daemon. The caller must pass the engine to
 // the returned function before the loader runs: the loader reports changes of
-// plugins to it. The two need each other, and the engine is built second.
-func (e *server) loader(store *persistence.Store, base *plugin.Host, cfg config.Config, nonce string) (*pluginloader.Loader, func(*engine.Engine), error) {
+// plugins to it. The two need each other, and the engine is built second. knows reports whether there is a model with a name.
+func (e *server) loader(store *persistence.Store, base *plugin.Host, cfg config.Config, nonce string, knows func(model string) bool) (*pluginloader.Loader, func(*engine.Engine), error) {
 	options, err := cfg.PluginOptions()
 	if err != nil {
 		return nil, nil, err
@@ -28,7 +28,7 @@ func (e *server) loader(store *persistence.Store, base *plugin.Host, cfg config.
 	var eng *engine.Engine
 	return pluginloader.New(pluginloader.Config{
 		Base: base, Driver: standard.ID, User: daemon.UserPlugins(), Layout: daemon.UserLayout(), Home: e.Home, Environ: cfg.Environ(os.Environ()), Nonce: nonce, Version: daemon.Version,
-		Options: options, Limits: cfg.PluginLimits.Limits(), Sandbox: cfg.PluginBoxes, Replace: cfg.Replace, Memory: store, Log: e.Log,
+		Options: options, Limits: cfg.PluginLimits.Limits(), Sandbox: cfg.PluginBoxes, Replace: cfg.Replace, Memory: store, Log: e.Log, Knows: knows,
 		Servers: pluginloader.ServerConfig{Places: e.sandboxes(cfg), Default: cmp.Or(cfg.Sandbox, protocol.SandboxWorkspace), Settings: cfg.ServerSandboxes(), Sampling: cfg.ServerSampling(), Logins: config.OpenServerLogins(e.Home),
 			Denied: func(ctx context.Context, id protocol.SessionID) ([]string, error) {
 				return eng.Rules.DeniedHosts(ctx, id)
