@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"lashd/engine/tool"
+	"lashd/pluginloader/manifest"
 )
 
 // curious is a server whose tool sends its argument as a request, and returns the response.
@@ -92,6 +94,20 @@ func TestUndeclared(t *testing.T) {
 			r, err := p.Execute(t.Context(), tool.Invocation{SessionID: "ses_1", TurnID: "trn_1", CallID: "c", Attempt: 1, ToolID: "mcp__x__x", Name: "mcp__x__x", Args: args, Host: &host{}, Cwd: cwd})
 			if err != nil || !strings.Contains(r.Output.Text, want) {
 				t.Errorf("in %q the server got %s, %v; want %s", cwd, r.Output.Text, err, want)
+			}
+		}
+	})
+	t.Run("part13/6 a server of a workspace learns that workspace, also outside of a call of a session in it", func(t *testing.T) {
+		c := config(t, map[string]manifest.Server{"x": guest("curious")})
+		c.Dir = filepath.Join(t.TempDir(), "a b")
+		if err := os.Mkdir(c.Dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		args, _ := json.Marshal(words{`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`})
+		for cwd, end := range map[string]string{"/work/c": `"uri":"file:///work/c"}]`, "": `/a%20b"}]`} {
+			r, err := begin(t, pooled(t), c).Execute(t.Context(), tool.Invocation{SessionID: "ses_1", TurnID: "trn_1", CallID: "c", Attempt: 1, ToolID: "mcp__x__x", Name: "mcp__x__x", Args: args, Host: &host{}, Cwd: cwd})
+			if err != nil || !strings.Contains(r.Output.Text, end) {
+				t.Errorf("in %q the server got %s, %v; want %s", cwd, r.Output.Text, err, end)
 			}
 		}
 	})

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"path/filepath"
@@ -22,14 +23,15 @@ func (l *life) capabilities() *sdk.ClientCapabilities {
 }
 
 // roots answers roots/list: the workspace of the sandbox in which the server runs, or else that of the session in whose call the server
-// asks. It is empty if the server runs for no session, or if calls of several turns are in progress.
+// asks, or else the workspace that the server belongs to. It is empty if the server belongs to no workspace and runs for no session, or if
+// calls of several turns are in progress.
 func (l *life) roots(ctx context.Context) sdk.Result {
 	r := &sdk.ListRootsResult{Roots: []*sdk.Root{}} //lint:ignore SA1019 as above
-	dir := ""
+	dir := l.server.end.workspace
 	if c, ok := ctx.Value(inflightKey{}).(*inflight); ok && c != nil {
-		dir = c.Cwd
+		dir = cmp.Or(c.Cwd, dir)
 	} else if c := l.calls.sole(); c != nil {
-		dir = c.Cwd
+		dir = cmp.Or(c.Cwd, dir)
 	}
 	if b := l.server.end.Box; b != nil {
 		dir = b.Workspace
