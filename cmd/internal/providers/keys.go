@@ -3,6 +3,7 @@ package providers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"lashd/engine/provider"
@@ -10,7 +11,8 @@ import (
 )
 
 // KeyRing finds keys, in this order: in the daemon's environment, among those that clients handed over, where the configuration says, and
-// in the store. Of the first two, it looks for the provider's variables and for its name.
+// in the store. Of the first two, it looks for the provider's variables and for its name. A stored key goes only to the address for which it
+// was stored, so that a daemon does not send it to an earlier one.
 type KeyRing struct {
 	*provider.Keys
 	Store *keystore.Store // nil: none
@@ -30,8 +32,8 @@ func (k KeyRing) Key(ctx context.Context, name string, p Provider) (provider.Sec
 	if k.Store == nil {
 		return provider.Secret{}, nil
 	}
-	key, err := k.Store.Key(ctx, cmp.Or(p.KeyName, name))
-	if !p.NeedKey && key == (provider.Secret{}) {
+	key, err := k.Store.KeyFor(ctx, cmp.Or(p.KeyName, name), p.BaseURL)
+	if !p.NeedKey && key == (provider.Secret{}) && !errors.Is(err, keystore.ErrOtherAddress) {
 		return key, nil // a local server works although the store cannot be read
 	}
 	return key, err
@@ -58,7 +60,7 @@ func (k KeyRing) Has(name string, p Provider) bool {
 	if p.Login != "" {
 		return k.Store != nil && k.Store.Has(name)
 	}
-	return k.present(name, p) != provider.Secret{} || p.Key != nil || k.Store != nil && k.Store.Has(cmp.Or(p.KeyName, name))
+	return k.present(name, p) != provider.Secret{} || p.Key != nil || k.Store != nil && k.Store.HasFor(cmp.Or(p.KeyName, name), p.BaseURL)
 }
 
 // present returns the key that the environment or a client gave.

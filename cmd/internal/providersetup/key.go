@@ -27,8 +27,8 @@ type Key struct {
 	Untested bool            // store the key without a test
 }
 
-// SetKey tests a key with one call, stores it and puts it into the memory of the daemon, if this process is the daemon. It returns the key
-// without what surrounded it. A name that lashd does not know becomes a provider if it comes with an address. The address is written last, so
+// SetKey tests a key with one call and stores it. The memory of the daemon, if this process is the daemon, forgets an earlier one. SetKey
+// returns the key without what surrounded it. A name that lashd does not know becomes a provider if it comes with an address. The address is written last, so
 // that an earlier key never goes there; if SetKey fails before, config.toml keeps the address that it had.
 func (s Setup) SetKey(ctx context.Context, k Key) (stored protocol.StoredKey, key provider.Secret, err error) {
 	c, _, err := s.openFor(k)
@@ -64,7 +64,7 @@ func (s Setup) store(ctx context.Context, e *config.Editor, k Key, key provider.
 	if addressOf(c, k.Provider) != tested {
 		return stored, fmt.Errorf("the key was not stored, because the address of %s has changed since the key was tested; enter the key again", Title(k.Provider))
 	}
-	place, err := from.Store.Set(ctx, k.Provider, key)
+	place, err := from.Store.SetFor(ctx, k.Provider, c.Providers[k.Provider].BaseURL, key)
 	if err != nil {
 		return stored, fmt.Errorf("the key was not stored: %w", err)
 	}
@@ -74,7 +74,8 @@ func (s Setup) store(ctx context.Context, e *config.Editor, k Key, key provider.
 		}
 	}
 	stored = storedIn(place)
-	stored.Restart = k.BaseURL != "" || s.remember(k.Provider, key) != nil // a running daemon would send the key to the old address
+	// The daemon reads the store, which knows the address of the key. Its memory does not, and counts before.
+	stored.Restart = s.forget(k.Provider) != nil || k.BaseURL != ""
 	stored.UsedFirst = setVariables(c, k.Provider)
 	return stored, nil
 }
@@ -124,12 +125,12 @@ func loginOnly(name string) error {
 	return nil
 }
 
-// remember puts a key into the memory of the daemon, where it replaces one that a client gave before; the zero Secret removes it.
-func (s Setup) remember(name string, key provider.Secret) error {
+// forget removes a key from the memory of the daemon that a client gave before.
+func (s Setup) forget(name string) error {
 	if s.Memory == nil {
 		return nil
 	}
-	return s.Memory.Hand(name, key)
+	return s.Memory.Hand(name, provider.Secret{})
 }
 
 // storedIn returns a place for clients.
@@ -229,7 +230,7 @@ func (s Setup) RemoveKey(ctx context.Context, name string) (variables []string, 
 	if config.TakesLogin(name) {
 		return nil, nil // the daemon reads the store
 	}
-	if err := s.remember(name, provider.Secret{}); err != nil && !errors.Is(err, provider.ErrUnknownKey) {
+	if err := s.forget(name); err != nil && !errors.Is(err, provider.ErrUnknownKey) {
 		return nil, err
 	}
 	return setVariables(c, name), nil

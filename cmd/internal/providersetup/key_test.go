@@ -1,11 +1,13 @@
 package providersetup_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"lashd/cmd/internal/providers"
 	"lashd/cmd/internal/providersetup"
 	"lashd/engine/provider"
 	"lashd/engine/provider/keystore"
@@ -75,14 +77,29 @@ func TestAddressAfterKey(t *testing.T) {
 }
 
 func TestKeyOfARunningDaemon(t *testing.T) {
-	s, _ := newSetup(t, "")
+	s, store := newSetup(t, "")
+	ring := providers.KeyRing{Keys: s.Memory, Store: store}
+	key := func(address string) string {
+		got, err := ring.Key(t.Context(), "openai", providers.Provider{BaseURL: address, NeedKey: true})
+		if err != nil && !errors.Is(err, keystore.ErrOtherAddress) {
+			t.Error(err)
+		}
+		return got.Reveal()
+	}
 	if stored, _, err := s.SetKey(t.Context(), moved); err != nil || !stored.Restart || s.Memory.From("openai") != "" {
 		t.Errorf("part13/vscode a daemon with the old address gets the key for the new one: %+v, %v, %q", stored, err, s.Memory.From("openai"))
 	}
 	still := moved
 	still.BaseURL = ""
-	if stored, _, err := s.SetKey(t.Context(), still); err != nil || stored.Restart || s.Memory.From("openai") != "openai" {
-		t.Errorf("part13/vscode a daemon does not get a key for the address that it has: %+v, %v, %q", stored, err, s.Memory.From("openai"))
+	still.Text = provider.NewSecret("sk-second")
+	if stored, _, err := s.SetKey(t.Context(), still); err != nil || stored.Restart {
+		t.Errorf("part13/vscode a key without another address: %+v, %v", stored, err)
+	}
+	if got := key(moved.BaseURL); got != "sk-second" {
+		t.Errorf("part13/vscode a daemon with the new address has the key %q", got)
+	}
+	if got := key("https://api.openai.com/v1"); got != "" || ring.Has("openai", providers.Provider{BaseURL: "https://api.openai.com/v1"}) {
+		t.Errorf("part13/vscode a daemon with the old address sends %q there", got)
 	}
 }
 

@@ -96,7 +96,7 @@ func (k keySetup) Login(ctx context.Context, name string, entered provider.Secre
 	for _, variable := range place.UsedFirst {
 		lines = append(lines, variable+" is set in this shell and counts before the stored key; unset it to use the stored one")
 	}
-	return append(lines, k.hand(ctx, protocol.ModelSetKeyParams{Name: name, Key: key.Reveal()})...), nil
+	return append(lines, k.hand(ctx, protocol.ModelSetKeyParams{Name: name, Key: key.Reveal()}, place.Restart)...), nil
 }
 
 // stored says where a key of a provider was stored and, if the keyring did not take it, why.
@@ -108,13 +108,19 @@ func stored(what string, place protocol.StoredKey, name string) []string {
 	return lines
 }
 
-// hand hands a key to a running daemon, or has it forget one. Without a daemon it does nothing. It returns what went wrong.
-func (k keySetup) hand(ctx context.Context, p protocol.ModelSetKeyParams) []string {
+// hand hands a key to a running daemon, or has it forget one. Without a daemon it does nothing. moved means that the key is for another
+// address than before: a daemon with older settings would send it to the earlier one, so it only forgets an earlier key. hand returns what
+// went wrong.
+func (k keySetup) hand(ctx context.Context, p protocol.ModelSetKeyParams, moved bool) []string {
 	l, err := k.env.Dial(ctx, false, nil)
 	if err != nil {
 		return nil // the next daemon reads the store
 	}
 	defer l.Close()
+	if !p.Forget && (moved || l.Stale(ctx)) {
+		_ = l.Call(ctx, "model/setKey", protocol.ModelSetKeyParams{Name: p.Name, Forget: true}, nil) // a daemon that does not know the provider has no key of it
+		return []string{"config.toml changed after the daemon started; " + daemon.FreshConfig}
+	}
 	if err := l.Call(ctx, "model/setKey", p, nil); err != nil {
 		return []string{fmt.Sprintf("the running daemon did not take the change: %s; %s", console.Explain(err), daemon.FreshConfig)}
 	}
@@ -138,7 +144,7 @@ func (k keySetup) Logout(ctx context.Context, name string) ([]string, error) {
 	for _, variable := range variables {
 		lines = append(lines, variable+" is still set in this shell")
 	}
-	return append(lines, k.hand(ctx, protocol.ModelSetKeyParams{Name: name, Forget: true})...), nil
+	return append(lines, k.hand(ctx, protocol.ModelSetKeyParams{Name: name, Forget: true}, false)...), nil
 }
 
 // onlyStored returns a name, or for "" that of the only provider with a stored key.

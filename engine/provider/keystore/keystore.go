@@ -48,6 +48,7 @@ type reader struct {
 type entry struct {
 	Keyring bool   `json:"keyring,omitempty"` // the key is in the keyring, and Key is empty
 	Key     string `json:"key,omitempty"`     // the key itself, if there was no keyring
+	Address string `json:"address,omitempty"` // of the server that gets the key; empty: any
 	Stamp   string `json:"stamp,omitempty"`   // differs for each key that was put into the keyring, so that no process uses an older one
 }
 
@@ -74,6 +75,28 @@ func (s *Store) Names() ([]string, error) {
 	entries, err := s.read()
 	return slices.Sorted(maps.Keys(entries)), err
 }
+
+// ErrOtherAddress means that a key was stored for another address of its provider.
+var ErrOtherAddress = errors.New("the key was stored for another address")
+
+// HasFor is Has, for a key that KeyFor returns.
+func (s *Store) HasFor(name, address string) bool {
+	entries, err := s.read()
+	e, ok := entries[name]
+	return ok && err == nil && e.fits(address)
+}
+
+// KeyFor is Key, but it fails with ErrOtherAddress if the key was stored for another address.
+func (s *Store) KeyFor(ctx context.Context, name, address string) (provider.Secret, error) {
+	entries, err := s.read()
+	if err == nil && !entries[name].fits(address) {
+		return provider.Secret{}, fmt.Errorf("%w of %s; restart the daemon to use that address, or run %s to store a key for this one", ErrOtherAddress, name, cmp.Or(s.Again, "lash login "+name))
+	}
+	return s.Key(ctx, name)
+}
+
+// fits reports whether the key may go to an address.
+func (e entry) fits(address string) bool { return e.Address == "" || e.Address == address }
 
 // Key returns the key of a provider, the zero Secret if there is none. It may wait for the keyring, until ctx is done.
 // The file is read for each call, so a key that a command stores is used without a restart. A key of the keyring is cached for five
@@ -119,26 +142,31 @@ type Place struct {
 // It replaces an earlier key. Once it has returned, the key survives a power loss. Commands that change keys at the same time wait
 // for each other.
 func (s *Store) Set(ctx context.Context, name string, key provider.Secret) (Place, error) {
+	return s.SetFor(ctx, name, "", key)
+}
+
+// SetFor is Set for a key that only the server at an address may get; empty: any.
+func (s *Store) SetFor(ctx context.Context, name, address string, key provider.Secret) (Place, error) {
 	place := Place{}
 	err := s.change(ctx, func(entries map[string]entry) (changed bool, err error) {
-		place, err = s.put(ctx, entries, name, key)
+		place, err = s.put(ctx, entries, name, entry{Address: address}, key)
 		return err == nil, err
 	})
 	s.forget(name)
 	return place, err
 }
 
-// put stores a key in the keyring or in entries, and says where.
-func (s *Store) put(ctx context.Context, entries map[string]entry, name string, key provider.Secret) (Place, error) {
+// put stores a key in the keyring or in entries, with the address of e, and says where.
+func (s *Store) put(ctx context.Context, entries map[string]entry, name string, e entry, key provider.Secret) (Place, error) {
 	err := s.ring.Set(ctx, Service, s.account(name), key)
 	switch {
 	case errors.Is(err, ErrNoKeyring):
-		entries[name] = entry{Key: key.Reveal()}
+		entries[name] = entry{Key: key.Reveal(), Address: e.Address}
 		return Place{s.Path(), s.ring.failed(err)}, nil
 	case err != nil:
 		return Place{}, err
 	}
-	entries[name] = entry{Keyring: true, Stamp: rand.Text()}
+	entries[name] = entry{Keyring: true, Address: e.Address, Stamp: rand.Text()}
 	return Place{}, nil
 }
 
@@ -154,7 +182,7 @@ func (s *Store) Update(ctx context.Context, name string, renew func(context.Cont
 		if key, err = renew(ctx, old); err != nil || key.Reveal() == old.Reveal() {
 			return false, err
 		}
-		_, err = s.put(ctx, entries, name, key)
+		_, err = s.put(ctx, entries, name, entries[name], key)
 		return err == nil, err
 	})
 	if err != nil {
