@@ -2,7 +2,7 @@ import type { FromWebview, Options, ToWebview } from "../chat/messages";
 import { newestInput, sameContent, wasSent } from "../model/draft";
 import { page, reduce, type SessionView } from "../model/session";
 import { costText } from "../model/usage";
-import type { Event as SessionEvent, QueuedInput, RetryStatus } from "../protocol";
+import type { Event as SessionEvent, RetryStatus } from "../protocol";
 import { QuestionCards } from "./questionCards";
 import { Composer } from "./composer";
 import { Drafts, type StateApi } from "./drafts";
@@ -15,6 +15,7 @@ import { Items } from "./items";
 import { openLinks } from "./links";
 import { List } from "./list";
 import { OlderPages } from "./olderPages";
+import { Queue } from "./queue";
 import { planOf, rowsOf, type ChatRow } from "./rows";
 import { Welcome } from "./welcome";
 
@@ -41,7 +42,8 @@ const welcome = new Welcome(byId("welcome"), post, (text) => composer.setText(te
 const context = new ContextPanel(byId("context"), () => post({ type: "context" }));
 const compaction = new CompactionCard(byId("compaction"), post, () => composer.focus());
 const drafts = new Drafts(api, sessionId);
-const composer = new Composer(byId("composer"), context.meter, post, (draft) => drafts.store(draft, () => (view ? newestInput(view) : drafts.saved?.seen)), showFailure);
+const composer = new Composer(byId("composer"), context.meter, (message) => (message.type === "stop" ? queue.stop(view) : post(message)), (draft) => drafts.store(draft, () => (view ? newestInput(view) : drafts.saved?.seen)), showFailure);
+const queue = new Queue(byId("queue"), post, (parts) => composer.restoreInput(parts));
 
 /** pageColors returns the colors around code in the theme. */
 function pageColors(): PageColors {
@@ -156,7 +158,7 @@ function draw() {
   context.update(view);
   drawHead(view);
   drawState(view);
-  drawQueue(view);
+  queue.draw(view);
 }
 
 /** retryText describes a failed model call and what follows; the daemon's own clients show the same. */
@@ -204,30 +206,6 @@ function headOf(title: string | undefined, steps: ReturnType<typeof planOf>, cos
   const unfolded = document.querySelector<HTMLDetailsElement>(".plan")?.open ?? false;
   plan.open = unfolded;
   return [title ? h("h1", {}, title) : undefined, h("span", { class: "space" }), cost !== "" && h("span", { class: "usage", title: "Cost of this session so far" }, cost), steps.length > 0 && plan];
-}
-
-function drawQueue(shown: SessionView) {
-  const waiting = shown.queue.filter((input) => input.turnId !== shown.turnId || input.state === "pendingActive");
-  redraw(byId("queue"), waiting, () => waiting.map(queued));
-}
-
-function queued(input: QueuedInput): HTMLElement {
-  const text = input.input.map((part) => part.text ?? `[${part.attachment?.name ?? part.attachment?.type ?? ""}]`).join("\n");
-  const withdraw = () => post({ type: "withdraw", inputId: input.inputId });
-  const edit = () => {
-    withdraw();
-    composer.restoreInput(input.input);
-  };
-  const steers = input.state === "pendingActive";
-  const [name, label, about] = steers ? ["debug-step-into", "Steering", "The running turn reads it at its next step"] : ["list-ordered", "Queued", "Starts after the running turn"];
-  return h(
-    "div",
-    { class: steers ? "queued steering" : "queued" },
-    h("b", { title: about }, icon(name), ` ${label}`),
-    h("span", { title: text.slice(0, 2000) }, text.slice(0, 200)),
-    iconButton("edit", "Edit", edit),
-    iconButton("close", "Remove", withdraw),
-  );
 }
 
 function showFailure(message: string) {

@@ -16,6 +16,16 @@ describe("issue/6-1 the inputs that wait", function () {
     assert.deepEqual(await asked("withdraw"), [{ type: "withdraw", inputId: "inp_2" }]);
   });
 
+  it("part/13 puts the inputs that wait back into the field when the user stops the turn, but not those of plugins", async () => {
+    const input = (inputId: string, text: string, more = {}) => ({ inputId, turnId: `trn_${inputId}`, state: "queued", input: [{ type: "text", text }], atMs: 1, ...more });
+    const steering = input("inp_4", "steered", { turnId: "trn_1", state: "pendingActive" });
+    await reset([], { queue: [input("inp_2", "first"), input("inp_3", "of a plugin", { source: "monitor/a" }), steering, input("inp_5", "last")], turnId: "trn_1" });
+    await chat.page.locator("#composer textarea").fill("draft");
+    await chat.page.locator("#composer textarea").press("Escape");
+    assert.deepEqual(await asked("withdraw", "stop"), [...["inp_2", "inp_4", "inp_5"].map((inputId) => ({ type: "withdraw", inputId })), { type: "stop" }]);
+    assert.equal(await chat.page.locator("#composer textarea").inputValue(), "draft\nfirst\nsteered\nlast");
+  });
+
   it("part/13 removes a queued input with one press, also while an answer grows between press and release", async () => {
     const queue = [{ inputId: "inp_2", turnId: "trn_2", state: "queued", input: [{ type: "text", text: "later" }], atMs: 1 }];
     await reset([], { queue, turnId: "trn_1" });
