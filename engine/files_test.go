@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -99,7 +100,7 @@ func TestFilePoints(t *testing.T) {
 		turn := d.turn(t, id, "go")
 		after := tree.Read(t, dir)
 		points := d.points(t, id)
-		if len(points) != 1 || points[0].Files != 6 || points[0].TurnID != turn.TurnID || points[0].State != protocol.PointClosed {
+		if len(points) != 1 || points[0].Files != 5 || points[0].Directories != 1 || points[0].TurnID != turn.TurnID || points[0].State != protocol.PointClosed {
 			t.Fatalf("points %+v", points)
 		}
 		head := d.undo(t, protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindOnly, DryRun: true})
@@ -253,6 +254,32 @@ func TestFilePoints(t *testing.T) {
 		}
 		if got := tree.Read(t, outside)["secret"]; !strings.HasSuffix(got, "changed\n") {
 			t.Errorf("outside: %q", got)
+		}
+	})
+	t.Run("the files of a deleted directory count as changes, and the directory does not", func(t *testing.T) {
+		d, id, dir := workspaceOf(t, setup{}, func(dir string) { ok(t, os.RemoveAll(filepath.Join(dir, "sub"))) })
+		turn := d.turn(t, id, "go")
+		if p := d.points(t, id); len(p) != 1 || p[0].Files != 1 || p[0].Directories != 1 {
+			t.Errorf("points %+v", p)
+		}
+		diff := must[*protocol.SessionDiffResult](t)(d.Files.Diff(t.Context(), &protocol.SessionDiffParams{SessionID: id, TurnID: turn.TurnID}))
+		if len(diff.Data) != 1 || diff.Data[0].Path != "sub/c.txt" || diff.Data[0].Effect != protocol.FileDeleted {
+			t.Errorf("diff %+v", diff.Data)
+		}
+		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindOnly})
+		if now := tree.Read(t, dir); !strings.HasSuffix(now["sub/c.txt"], "sea\n") {
+			t.Errorf("after undo: %v", now)
+		}
+	})
+	t.Run("a turn that only creates a directory can be undone", func(t *testing.T) {
+		d, id, dir := workspaceOf(t, setup{}, func(dir string) { ok(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755)) })
+		turn := d.turn(t, id, "go")
+		if p := d.points(t, id); len(p) != 1 || p[0].Files != 0 || p[0].Directories != 1 {
+			t.Fatalf("points %+v", p)
+		}
+		d.undo(t, protocol.SessionRewindParams{SessionID: id, ToTurn: turn.TurnID, Files: protocol.RewindOnly})
+		if _, err := os.Stat(filepath.Join(dir, "empty")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after undo: %v", err)
 		}
 	})
 	t.Run("issue/6-2 a file without a copy is reported, and force leaves it unchanged", func(t *testing.T) {

@@ -195,17 +195,24 @@ func (f *FileReader) OldestPoints(ctx context.Context, limit int) ([]StoredPoint
 	return list(ctx, f.pool, scanPoint, selectPoints+"WHERE open = 0 AND EXISTS (SELECT 1 FROM file_changes c WHERE c.point = p.point) ORDER BY point LIMIT ?", limit)
 }
 
-// CountPoint counts the files that a point changed.
+// CountPoint counts what a point changed.
 func (f *FileReader) CountPoint(ctx context.Context, id protocol.PointID) (n ChangeCount, err error) {
-	err = f.pool.row(ctx, countPoint, []any{id}, &n.Files, &n.Unkept)
+	err = f.pool.row(ctx, countPoint, []any{id}, &n.Files, &n.Directories, &n.Unkept)
 	return n, err
 }
 
 // countPoint counts a path once, however many steps changed it.
 const countPoint = `
-SELECT count(DISTINCT path), count(DISTINCT iif(body ->> '$.before.problem' IS NULL, NULL, path))
-FROM file_changes
+SELECT ` + counts + `
+FROM file_changes c
 WHERE point = (SELECT point FROM file_points WHERE point_id = ?)`
+
+// counts are the columns of a ChangeCount. A path that was a directory in one step and a file in another counts as a file.
+const counts = `count(DISTINCT iif(` + onlyDirectory + `, NULL, path)),
+  count(DISTINCT path) - count(DISTINCT iif(` + onlyDirectory + `, NULL, path)),
+  count(DISTINCT iif(c.body ->> '$.before.problem' IS NULL, NULL, path))`
+
+const onlyDirectory = `coalesce(c.body ->> '$.before.kind', 'directory') = 'directory' AND coalesce(c.body ->> '$.after.kind', 'directory') = 'directory'`
 
 // IdleWorkspaces returns the roots, by row number, of workspaces without a point that can still be
 // undone. Their index can be dropped.
@@ -231,13 +238,13 @@ WHERE NOT EXISTS (
   FROM file_points p
   WHERE p.workspace = w.workspace AND (p.open OR EXISTS (SELECT 1 FROM file_changes c WHERE c.point = p.point)))`
 
-// CountPoints counts the files that each point of a session changed.
+// CountPoints counts what each point of a session changed.
 func (f *FileReader) CountPoints(ctx context.Context, session int64) (map[protocol.PointID]ChangeCount, error) {
 	type count struct {
 		point protocol.PointID
 		ChangeCount
 	}
-	counts, err := list(ctx, f.pool, func(rows *sql.Rows, v *count) error { return rows.Scan(&v.point, &v.Files, &v.Unkept) }, countChanges, session)
+	counts, err := list(ctx, f.pool, func(rows *sql.Rows, v *count) error { return rows.Scan(&v.point, &v.Files, &v.Directories, &v.Unkept) }, countChanges, session)
 	all := make(map[protocol.PointID]ChangeCount, len(counts))
 	for _, v := range counts {
 		all[v.point] = v.ChangeCount
@@ -245,13 +252,13 @@ func (f *FileReader) CountPoints(ctx context.Context, session int64) (map[protoc
 	return all, err
 }
 
-// ChangeCount counts the changed files of a point. Unkept is the number of those without a copy of
+// ChangeCount counts the changed files and directories of a point. Unkept is the number of those without a copy of
 // their old content.
-type ChangeCount struct{ Files, Unkept int }
+type ChangeCount struct{ Files, Directories, Unkept int }
 
 // countChanges is countPoint for all points of a session.
 const countChanges = `
-SELECT point_id, count(DISTINCT path), count(DISTINCT iif(c.body ->> '$.before.problem' IS NULL, NULL, path))
+SELECT point_id, ` + counts + `
 FROM file_changes c JOIN file_points p USING (point)
 WHERE p.session = ?
 GROUP BY point`

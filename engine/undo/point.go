@@ -167,8 +167,8 @@ func (p *Point) count(ctx context.Context) {
 		p.files.cfg.Log.Error("cannot count changed files", "turn", p.point.TurnID, "error", err)
 		return
 	}
-	if p.point.Files != count.Files || p.point.Unkept != count.Unkept {
-		p.point.Files, p.point.Unkept, p.kept = count.Files, count.Unkept, false
+	if known := (persistence.ChangeCount{Files: p.point.Files, Directories: p.point.Directories, Unkept: p.point.Unkept}); known != count {
+		p.point.Files, p.point.Directories, p.point.Unkept, p.kept = count.Files, count.Directories, count.Unkept, false
 	}
 }
 
@@ -218,7 +218,7 @@ func (p *Point) AddTo(c *change.Change) {
 		return
 	}
 	c.Files = persistence.FileCommit{Workspace: p.workspace.root, Points: []persistence.StoredPoint{{FilePoint: p.point}}}
-	if p.point.Files > 0 || p.point.Unrestorable != "" {
+	if p.point.Changed() || p.point.Unrestorable != "" {
 		c.Tell(Event(p.point))
 	}
 	c.Then(func() { p.kept, p.begun = true, true })
@@ -228,7 +228,7 @@ func (p *Point) AddTo(c *change.Change) {
 func (p *Point) Close(c *change.Change) {
 	switch {
 	case !p.opened():
-	case p.point.Files > 0 || p.point.Unrestorable != "":
+	case p.point.Changed() || p.point.Unrestorable != "":
 		p.point.State, p.kept = protocol.PointClosed, false
 		p.AddTo(c)
 	case p.begun:

@@ -38,7 +38,7 @@ func (f *Files) pointsOf(ctx context.Context, key int64) ([]persistence.StoredPo
 	counts, err := f.cfg.Store.Files.CountPoints(ctx, key)
 	for i := range points {
 		if n, ok := counts[points[i].ID]; ok {
-			points[i].Files, points[i].Unkept = n.Files, n.Unkept
+			points[i].Files, points[i].Directories, points[i].Unkept = n.Files, n.Directories, n.Unkept
 		}
 	}
 	markUndone(points)
@@ -89,7 +89,7 @@ func markUndone(points []persistence.StoredPoint) {
 }
 
 // Diff returns what a session changed in files: as a whole, in one turn, or in one file point. The
-// changes of a path are combined into one diff.
+// changes of a path are combined into one diff. Directories that come or go have none.
 func (f *Files) Diff(ctx context.Context, p *protocol.SessionDiffParams) (*protocol.SessionDiffResult, error) {
 	limit, err := param.PageSize(p.Limit, 100, 500)
 	if err != nil {
@@ -119,13 +119,16 @@ func (f *Files) Diff(ctx context.Context, p *protocol.SessionDiffParams) (*proto
 	if err != nil {
 		return nil, err
 	}
-	all := filepoint.Undone(changes, undo)
+	all := slices.DeleteFunc(filepoint.Undone(changes, undo), func(u filepoint.Undo) bool { return isDirectory(u.Before) && isDirectory(u.After) })
 	page := all[min(after, len(all)):min(after+limit, len(all))]
 	if after+len(page) < len(all) {
 		result.NextCursor = strconv.Itoa(after + len(page))
 	}
 	return result, f.diffs(ctx, result, page)
 }
+
+// isDirectory reports whether a path held no file.
+func isDirectory(s *protocol.FileState) bool { return s == nil || s.Kind == protocol.FileDirectory }
 
 // diffCursor parses a cursor, which is the number of files on earlier pages.
 func diffCursor(s string) (int, error) {

@@ -64,11 +64,15 @@ type FilePoint struct {
 	TurnID       TurnID     `json:"turnId,omitempty"`
 	To           PointID    `json:"to,omitempty"` // of an undo: it restored files to before this point
 	AtMs         int64      `json:"atMs"`
-	Files        int        `json:"files"`                  // number of changed files
-	Unkept       int        `json:"unkept,omitempty"`       // number of these without a copy of their earlier contents
+	Files        int        `json:"files"`                  // number of changed files and links
+	Directories  int        `json:"directories,omitempty"`  // number of directories that were created, deleted or got another mode; their files count in files
+	Unkept       int        `json:"unkept,omitempty"`       // number of all these without a copy of their earlier state
 	Unrestorable string     `json:"unrestorable,omitempty"` // why files cannot be restored to before this point; absent: they can
 	Undone       bool       `json:"undone,omitempty"`       // a later undo reverted it
 }
+
+// Changed reports whether anything changed.
+func (p *FilePoint) Changed() bool { return p.Files+p.Directories > 0 }
 
 // FileEffect says how a file changes.
 type FileEffect string
@@ -102,7 +106,7 @@ type FileRewind struct {
 	Problem  string       `json:"problem,omitempty"` // why restoring the file failed
 }
 
-// FileDiff is the change of one file by a turn or a session.
+// FileDiff is the change of one file by a turn or a session. A directory has none: only its files do.
 type FileDiff struct {
 	Path    string      `json:"path"`
 	Effect  FileEffect  `json:"effect"`

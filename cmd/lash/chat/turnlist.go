@@ -230,7 +230,7 @@ func (t *turnList) detail(turn *turns.Turn) string {
 	if turn.Point == nil {
 		return line
 	}
-	line += faint.Render(" · ") + counted(turn.Point.Files, "file")
+	line += faint.Render(" · ") + changedCount(turn.Point)
 	if added, removed := turns.Lines(turn.Files); added+removed > 0 {
 		line += " " + good.Render(fmt.Sprint("+", added)) + " " + bad.Render(fmt.Sprint("-", removed))
 	}

@@ -24,15 +24,26 @@ func pointNote(p *protocol.FilePoint) string {
 	case p.Unrestorable != "":
 		return "The file changes of this turn cannot be undone: " + p.Unrestorable
 	case p.Kind == protocol.PointRewind:
-		return fmt.Sprintf("Restored %s. /undo %s reverts this.", counted(p.Files, "file"), shortID(string(p.ID)))
-	case p.Files > 0:
-		return fmt.Sprintf("Changed %s. /diff shows the changes, /undo reverts them.", counted(p.Files, "file"))
+		return fmt.Sprintf("Restored %s. /undo %s reverts this.", changedCount(p), shortID(string(p.ID)))
+	case p.Changed():
+		return fmt.Sprintf("Changed %s. /diff shows the changes, /undo reverts them.", changedCount(p))
 	}
 	return ""
 }
 
-// counted returns n and a noun, such as "1 file" or "2 files". File points count
-// directories as files.
+// changedCount counts the changed files of a file point, or its directories if it
+// changed nothing else.
+func changedCount(p *protocol.FilePoint) string {
+	switch {
+	case p.Files > 0:
+		return counted(p.Files, "file")
+	case p.Directories == 1:
+		return "1 directory"
+	}
+	return fmt.Sprintf("%d directories", p.Directories)
+}
+
+// counted returns n and a noun, such as "1 file" or "2 files".
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -53,7 +64,7 @@ func (u *ui) newest(id protocol.SessionID) (protocol.PointID, error) {
 		return "", err
 	}
 	for _, p := range slices.Backward(r.Data) {
-		if p.Kind == protocol.PointTurn && !p.Undone && p.Files > 0 {
+		if p.Kind == protocol.PointTurn && !p.Undone && p.Changed() {
 			return p.ID, nil
 		}
 	}

@@ -116,7 +116,7 @@ func (c sessionRewindCommand) report(e *daemon.Environment, list turns.List, tur
 	}
 	switch {
 	case r.Point != "":
-		e.Note("restored %s; to revert this: lash session undo %s %s", fileCount(len(r.Files)), id, r.Point)
+		e.Note("restored %s; to revert this: lash session undo %s %s", fileCount(r.Files), id, r.Point)
 	case way.Params.Files != "":
 		e.Note("no file changes: the files already have the earlier contents")
 	}

@@ -200,14 +200,20 @@ func (c sessionUndoCommand) Run(ctx context.Context, e *daemon.Environment) erro
 		if err != nil {
 			return err
 		}
-		e.Note("session %s: %s restored to %s", shortID(p.SessionID), fileCount(len(r.Files)), before)
+		e.Note("session %s: %s restored to %s", shortID(p.SessionID), fileCount(r.Files), before)
 		e.Note("to revert this undo: lash session undo %s %s", shortID(p.SessionID), shortID(r.Point))
 	}
 	return nil
 }
 
-// fileCount counts files in words.
-func fileCount(n int) string {
+// fileCount counts files in words, without directories.
+func fileCount(files []protocol.FileRewind) string {
+	n := 0
+	for _, f := range files {
+		if f.Kind != protocol.FileDirectory {
+			n++
+		}
+	}
 	if n == 1 {
 		return "1 file"
 	}

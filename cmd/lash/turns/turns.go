@@ -52,7 +52,7 @@ func (l *List) Add(page []protocol.Item) {
 // AddPoints adds the file points of the session. A fork has none of its original, whose files it cannot restore.
 func (l List) AddPoints(points []protocol.FilePoint) {
 	for i := range points {
-		if p := &points[i]; p.Kind == protocol.PointTurn && p.Files > 0 {
+		if p := &points[i]; p.Kind == protocol.PointTurn && p.Changed() {
 			if turn := l.Find(p.TurnID); turn != nil {
 				turn.Point = p
 			}

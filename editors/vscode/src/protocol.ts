@@ -909,7 +909,7 @@ export interface FileChange {
 /** FileConflict says why restoring a file would lose changes. Only force restores it. */
 export type FileConflict = "changedSince" | "shared" | "unsure" | "notKept";
 
-/** FileDiff is the change of one file by a turn or a session. */
+/** FileDiff is the change of one file by a turn or a session. A directory has none: only its files do. */
 export interface FileDiff {
   path: string;
   effect: FileEffect;
@@ -944,9 +944,11 @@ export interface FilePoint {
   /** of an undo: it restored files to before this point */
   to?: PointID;
   atMs: number;
-  /** number of changed files */
+  /** number of changed files and links */
   files: number;
-  /** number of these without a copy of their earlier contents */
+  /** number of directories that were created, deleted or got another mode; their files count in files */
+  directories?: number;
+  /** number of all these without a copy of their earlier state */
   unkept?: number;
   /** why files cannot be restored to before this point; absent: they can */
   unrestorable?: string;

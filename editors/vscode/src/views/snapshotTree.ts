@@ -48,7 +48,7 @@ export class Snapshots {
       ]);
       if (thisLoad === this.latestLoad) {
         this.snapshots = snapshots.toSorted((a, b) => b.atMs - a.atMs);
-        this.points = points.filter(({ files, unrestorable }) => files > 0 || unrestorable).toReversed();
+        this.points = points.filter(({ files, directories = 0, unrestorable }) => files + directories > 0 || unrestorable).toReversed();
         this.changes.fire();
       } else {
         await this.newestLoad;

@@ -207,9 +207,10 @@ function stoppedText(reason: string | undefined): string {
 
 /** filesText describes the file changes of a turn. */
 export function filesText(point: FilePoint | undefined): string {
-  if (!point || point.files === 0) {
+  const { files: count = 0, directories = 0 } = point ?? {};
+  if (!point || count + directories === 0) {
     return point?.unrestorable ? `The file changes of this turn cannot be undone: ${point.unrestorable}` : "";
   }
-  const files = `${counted(point.files, "file")} changed`;
+  const files = `${count > 0 ? counted(count, "file") : directories === 1 ? "1 directory" : `${directories} directories`} changed`;
   return point.undone ? `${files}, undone` : files;
 }
