@@ -1,17 +1,41 @@
 import { spawnSync } from "node:child_process";
-import { pastePicture, patienceMs } from "../ui/browser";
+import { join } from "node:path";
+import { dropFile, pastePicture, patienceMs } from "../ui/browser";
+import { titleButton } from "../ui/diffEditor";
 import { Goals } from "../ui/goals";
 import { McpServer } from "../ui/mcpServer";
 import { Camera } from "./camera";
+
+const total = "export function total(prices: number[]): number {\n  const sum = prices.reduce((a, b) => a + b, 0);\n  return sum;\n}\n";
+
+const cell = `<starlark>
+paths = tools.glob("**/*.ts").unwrap()["paths"]
+results = parallel([tools.read.later(path, plain=True) for path in paths])
+print(max([(r.value["lastLine"], path) for r, path in zip(results, paths) if r.ok]))
+</starlark>`;
 
 const script = {
   models: ["demo"],
   turns: [
     { match: { lastUserContains: "Write the message of a git commit" }, replies: [{ text: "cart: raise the discount\n\nThe autumn sale begins on Monday." }] },
+    { match: { lastUserContains: "longest" }, replies: [{ text: `I'll measure all of them in one cell.\n${cell}\n` }, { text: "`cart/total.ts` is the longest file, with 4 lines." }] },
     { match: { lastUserContains: "server" }, replies: [{ text: "I'll start it in the background.", toolCalls: [{ name: "start_command", args: { command: "echo ready on http://localhost:5173; sleep 600", label: "development server" } }] }, { text: "The server runs in the background." }] },
   ],
   otherwise: { replies: [{ text: "Done.", usage: { input: 1500, output: 100 } }] },
 };
+
+/** foreign is a session file of Claude Code in a folder. */
+function foreign(cwd: string): string {
+  const lines = [
+    { type: "user", message: { role: "user", content: "Round the total of an order to cents." } },
+    { type: "assistant", message: { id: "m1", role: "assistant", content: [{ type: "text", text: "I'll look at how the total is computed." }] } },
+    { type: "assistant", message: { id: "m1", role: "assistant", content: [{ type: "tool_use", id: "t1", name: "Read", input: { file_path: `${cwd}/cart/total.ts` } }] } },
+    { type: "user", message: { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: total }] } },
+    { type: "assistant", message: { id: "m2", role: "assistant", content: [{ type: "text", text: "The sum needs one rounding at the end: `Math.round(sum * 100) / 100`. Shall I add it?" }] } },
+  ];
+  const of = (at: number) => ({ uuid: `u${at}`, parentUuid: at > 0 ? `u${at - 1}` : null, isSidechain: false, cwd, sessionId: "5c6e7f80-1111-4111-8111-111111111111", version: "2.1.4", timestamp: `2026-01-02T03:04:0${at}.000Z` });
+  return lines.map((line, at) => `${JSON.stringify({ ...of(at), ...line })}\n`).join("");
+}
 
 /** Renews further pictures in docs/images. Run it with FLOWS=pictures scripts/test-editor. */
 describe("more pictures", function () {
@@ -28,6 +52,10 @@ describe("more pictures", function () {
     code.write("home/AGENTS.md", "Answer in British English.\n");
     code.write("work/AGENTS.md", "Use whole words in names.\n");
     code.write("work/cart/discount.ts", "export const discount = 0.1;\n");
+    code.write("work/cart/total.ts", total);
+    code.write("work/readme.md", "# The shop\n");
+    code.write("config/lashd/plugins/team/skills/tidy/SKILL.md", "---\ndescription: Tidy the imports\n---\nSort the imports by name.\n");
+    code.write("config/lashd/plugins/team/commands/changelog.md", "---\ndescription: Write the changelog\nargument-hint: version\n---\nWrite what changed in $1.\n");
     git("init", "-q");
     git("add", ".");
     git("commit", "-qm", "cart: add a discount");
@@ -66,6 +94,56 @@ describe("more pictures", function () {
     await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "AGENTS.md" }).first().waitFor();
     await camera.picture("instructions");
     await code.page.keyboard.press("Escape");
+  });
+
+  it("the commands of a chat", async () => {
+    await code.newSession();
+    await code.field.fill("/help");
+    await code.field.press("Enter");
+    await code.page.locator(".quick-input-title", { hasText: "Commands of the chat" }).waitFor();
+    await camera.picture("help");
+    await code.page.keyboard.press("Escape");
+  });
+
+  it("a code cell", async () => {
+    await code.run("lashd: New Session with Driver...");
+    await code.choose("Code cells");
+    await code.say("Which file is the longest?");
+    await code.answered("is the longest file");
+    await camera.both("cells", "cells-light");
+  });
+
+  it("dropped files", async () => {
+    await code.newSession();
+    await dropFile(code.field, "requirements.txt", "Orders over 100 ship for free.\n");
+    await dropFile(code.field, "build.log", "error: total.ts(3,10): number expected\n".repeat(2500));
+    await pastePicture(code.field, "mockup.png");
+    await code.chat.locator(".chip").nth(2).waitFor();
+    await code.field.fill("Change the page of the cart as in the mockup.");
+    await camera.picture("drop");
+    await code.field.fill("");
+  });
+
+  it("an imported session", async () => {
+    code.write("session.jsonl", foreign(code.work));
+    code.lash("session", "import", join(code.dir, "session.jsonl"));
+    await row(/^Round the total/).click();
+    await code.answered("one rounding at the end");
+    await camera.picture("import");
+  });
+
+  it("the review of a folder's .mcp.json", async () => {
+    await code.run("View: Close All Editors");
+    await code.newSession();
+    code.write("work/tools/tickets.py", "# Serves the tickets of the shop.\n");
+    code.write("work/.mcp.json", `${JSON.stringify({ mcpServers: { tickets: { command: "python3", args: ["tools/tickets.py"] } } }, undefined, 2)}\n`);
+    await pane("Plugins and Tools").click();
+    await code.menu(row(/^\.mcp\.json \(tickets\)/), "Review and Trust");
+    await titleButton(code.page, "Trust These Files").waitFor();
+    await code.page.locator(".monaco-editor .view-line", { hasText: "Serves" }).waitFor();
+    await camera.picture("trust");
+    await code.page.keyboard.press("Control+w");
+    await pane("Plugins and Tools").click();
   });
 
   it("the set-up of a provider", async () => {

@@ -138,8 +138,7 @@ describe("pictures", function () {
     const trust = titleButton(code.page, "Trust These Files");
     for (const advice of ["Use whole words in names.", "Use whole words in names. Comment the why."]) {
       code.write("work/.agents/plugins/house-style/plugin.json", plugin(advice));
-      await code.page.getByRole("treeitem", { name: /^house-style/ }).filter({ hasText: /not approved/ }).click({ button: "right" });
-      await code.page.locator(".context-view .action-label", { hasText: "Review and Trust" }).click();
+      await code.menu(code.page.getByRole("treeitem", { name: /^house-style/ }).filter({ hasText: /not approved/ }), "Review and Trust");
       await trust.waitFor();
       if (!advice.includes("why")) {
         await trust.click();

@@ -3,22 +3,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionListResult, TurnListResult, TurnTraceResult } from "../../src/protocol";
 import { violations } from "./axe";
-import { patienceMs, until } from "./browser";
+import { until } from "./browser";
 import { unreadable } from "./contrast";
-import { Goals } from "./goals";
+import { goals } from "./goals";
 import { chooseTheme, themes } from "./themes";
 
 /** Goals of a user who reads answers and answers questions. FLOWS=all runs them. */
 describe("part/13 answers and questions in a real VS Code", function () {
-  this.timeout(3 * patienceMs);
-  const code = new Goals();
-
-  before(() => code.open());
-  afterEach(async function () {
-    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
-    await code.reset();
-  });
-  after(() => code.close());
+  const code = goals(this);
 
   it("opens the file and line that an answer names", async () => {
     await code.ask("where is it?");

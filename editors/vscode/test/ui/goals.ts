@@ -1,7 +1,9 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import type { Suite } from "mocha";
 import type { Locator } from "playwright-core";
 import type { Decision, DecisionListResult } from "../../src/protocol";
+import { patienceMs } from "./browser";
 import { story } from "./script";
 import { Workbench } from "./workbench";
 
@@ -73,4 +75,21 @@ export class Goals extends Workbench {
     await this.field.pressSequentially(`look @${typed}`);
     await this.chat.getByRole("option", { name: option }).click();
   }
+}
+
+/** goals gives a suite a workbench. Each test begins without editors, notifications and open questions. prepare runs before the workbench opens. */
+export function goals(suite: Suite, prepare: (code: Goals) => void | Promise<void> = () => undefined): Goals {
+  suite.timeout(3 * patienceMs);
+  const code = new Goals();
+  before(async () => {
+    await prepare(code);
+    await code.open();
+  });
+  afterEach(async function () {
+    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
+    await code.page.keyboard.press("Escape"); // a list that the test left open
+    await code.reset();
+  });
+  after(() => code.close());
+  return code;
 }

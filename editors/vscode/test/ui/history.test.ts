@@ -2,26 +2,16 @@ import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionListResult } from "../../src/protocol";
-import { patienceMs, until } from "./browser";
-import { Goals } from "./goals";
+import { until } from "./browser";
+import { goals } from "./goals";
 
 /** Goals of a user who starts sessions, compacts one, and reads what the model is told. FLOWS=all runs them. */
 describe("part13/7 new sessions, compaction and instructions in a real VS Code", function () {
-  this.timeout(3 * patienceMs);
-  const code = new Goals();
+  const code = goals(this, (window) => {
+    window.write("work/AGENTS.md", "Use whole words in names.\n");
+  });
   const sessions = () => code.call<SessionListResult>("session/list", {}).data;
   const rows = () => code.page.locator(".part.sidebar .monaco-list-row");
-
-  before(async () => {
-    code.write("work/AGENTS.md", "Use whole words in names.\n");
-    await code.open();
-  });
-  afterEach(async function () {
-    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
-    await code.page.keyboard.press("Escape");
-    await code.reset();
-  });
-  after(() => code.close());
 
   it("shows no entry for a new session before its first message, and one new session at a time", async () => {
     await code.newSession();

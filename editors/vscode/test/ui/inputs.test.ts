@@ -1,30 +1,21 @@
 import { strict as assert } from "node:assert";
 import type { SessionListResult } from "../../src/protocol";
-import { dropFile, patienceMs, until } from "./browser";
-import { Goals } from "./goals";
+import { dropFile, until } from "./browser";
+import { goals } from "./goals";
 
 /** Goals of a user who writes, attaches and takes back. FLOWS=all runs them. */
 describe("part/13 inputs in a real VS Code", function () {
-  this.timeout(3 * patienceMs);
-  const code = new Goals();
+  const code = goals(this, (window) => {
+    window.write("work/lib/greet.ts", "const noise = 1;\nexport function greetPeople(name: string) {\n  return name + noise;\n}\n");
+    window.write("config/lashd/plugins/team/skills/tidy/SKILL.md", "---\ndescription: Tidy the imports\n---\nSort the imports by name.\n");
+    window.write("config/lashd/plugins/team/commands/changelog.md", "---\ndescription: Write the changelog\nargument-hint: version\n---\nWrite what changed in $1.\n");
+  });
 
   /** attached waits for the text of the only attachment of the last input. */
   const attached = async (text: string) => {
     await code.chat.locator(".userMessage .quoted summary").click();
     assert.equal((await code.chat.locator(".userMessage .quoted pre").innerText()).trim(), text);
   };
-
-  before(async () => {
-    code.write("work/lib/greet.ts", "const noise = 1;\nexport function greetPeople(name: string) {\n  return name + noise;\n}\n");
-    code.write("config/lashd/plugins/team/skills/tidy/SKILL.md", "---\ndescription: Tidy the imports\n---\nSort the imports by name.\n");
-    code.write("config/lashd/plugins/team/commands/changelog.md", "---\ndescription: Write the changelog\nargument-hint: version\n---\nWrite what changed in $1.\n");
-    await code.open();
-  });
-  afterEach(async function () {
-    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
-    await code.reset();
-  });
-  after(() => code.close());
 
   it("stops a turn with Escape", async () => {
     await code.ask("tell a story");

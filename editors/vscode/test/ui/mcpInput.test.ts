@@ -2,14 +2,15 @@ import { strict as assert } from "node:assert";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PluginListResult } from "../../src/protocol";
-import { patienceMs, until } from "./browser";
-import { Goals } from "./goals";
+import { until } from "./browser";
+import { goals } from "./goals";
 import { McpServer } from "./mcpServer";
 
 /** A user adds a server for all sessions, uses its resources and prompts, and removes it. FLOWS=all runs them. */
 describe("part13/6 an MCP server of the user in a real VS Code", function () {
-  this.timeout(3 * patienceMs);
-  const code = new Goals();
+  const code = goals(this, async () => {
+    url = await server.start();
+  });
   const server = new McpServer(false);
   const file = join(code.config, "lashd", "plugins", "mcp", ".mcp.json");
   let url = "";
@@ -18,19 +19,7 @@ describe("part13/6 an MCP server of the user in a real VS Code", function () {
   /** added returns the texts that plugins have added to the conversation. */
   const added = () => code.chat.locator(".row.addedText summary").allInnerTexts();
 
-  before(async () => {
-    url = await server.start();
-    await code.open();
-  });
-  afterEach(async function () {
-    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
-    await code.page.keyboard.press("Escape");
-    await code.reset();
-  });
-  after(async () => {
-    server.close();
-    await code.close();
-  });
+  after(() => server.close());
 
   it("is added for all sessions, without an approval, and is in the list at once", async () => {
     await code.run("lashd: MCP Servers...");

@@ -2,13 +2,15 @@ import { strict as assert } from "node:assert";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionListResult } from "../../src/protocol";
-import { patienceMs, until } from "./browser";
-import { Goals } from "./goals";
+import { until } from "./browser";
+import { goals } from "./goals";
 
 /** Commands that users of other agents type. FLOWS=all runs them. */
 describe("part/13 commands of the chat in a real VS Code", function () {
-  this.timeout(3 * patienceMs);
-  const code = new Goals();
+  const code = goals(this, (window) => {
+    window.write("config/lashd/plugins/notes/.claude-plugin/plugin.json", JSON.stringify({ name: "notes", description: "Notes." }));
+    window.write("config/lashd/plugins/notes/commands/greet.md", "---\ndescription: Greets somebody\nargument-hint: NAME\n---\nGreet $ARGUMENTS.\n");
+  });
   const sessions = () => code.call<SessionListResult>("session/list", {}).data;
   const type = async (text: string) => {
     await code.field.fill(text);
@@ -16,17 +18,6 @@ describe("part/13 commands of the chat in a real VS Code", function () {
     await code.field.press("Escape"); // the list of suggestions
     await code.field.press("Enter");
   };
-
-  before(async () => {
-    code.write("config/lashd/plugins/notes/.claude-plugin/plugin.json", JSON.stringify({ name: "notes", description: "Notes." }));
-    code.write("config/lashd/plugins/notes/commands/greet.md", "---\ndescription: Greets somebody\nargument-hint: NAME\n---\nGreet $ARGUMENTS.\n");
-    await code.open();
-  });
-  afterEach(async function () {
-    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
-    await code.reset();
-  });
-  after(() => code.close());
 
   it("/clear starts a session in the place of the chat, and keeps the one before in the list", async () => {
     await code.ask("an input to keep");

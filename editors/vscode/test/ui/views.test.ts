@@ -1,18 +1,10 @@
 import { strict as assert } from "node:assert";
-import { patienceMs, until } from "./browser";
-import { Goals } from "./goals";
+import { until } from "./browser";
+import { goals } from "./goals";
 
 /** Goals of a user who finds, forks and drops. FLOWS=all runs them. */
 describe("part/13 views and places in a real VS Code", function () {
-  this.timeout(3 * patienceMs);
-  const code = new Goals();
-
-  before(() => code.open());
-  afterEach(async function () {
-    await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
-    await code.reset();
-  });
-  after(() => code.close());
+  const code = goals(this);
 
   it("opens a session that the search found at the message that matches", async () => {
     await code.ask("a first input\nwith the word zebra");

@@ -155,9 +155,7 @@ export class Workbench {
   async run(title: string): Promise<void> {
     await this.page.locator(".part.statusbar").click({ position: { x: 600, y: 5 } }); // take the focus from the webview
     await this.page.keyboard.press("F1");
-    const input = this.page.locator(".quick-input-widget:visible input.input");
-    await input.waitFor();
-    await input.fill(`>${title}`);
+    await this.quickInput.fill(`>${title}`);
     const whole = new RegExp(`^${title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`); // one title can begin another one
     await this.page.locator(".quick-input-list .monaco-list-row", { has: this.page.locator(".label-name", { hasText: whole }) }).first().click();
   }
@@ -218,11 +216,16 @@ export class Workbench {
 
   /** call sends a request to the same daemon with lash call. */
   call<T>(method: string, params: unknown): T {
-    const made = spawnSync(join(dirname(need("LASHD")), "lash"), ["call", method, JSON.stringify(params)], { encoding: "utf8", env: { ...process.env, LASHD_HOME: this.home, XDG_CONFIG_HOME: this.config } });
+    return JSON.parse(this.lash("call", method, JSON.stringify(params))) as T;
+  }
+
+  /** lash runs lash in the folder of the window, with the same daemon, and returns its output. */
+  lash(...args: string[]): string {
+    const made = spawnSync(join(dirname(need("LASHD")), "lash"), args, { cwd: this.work, encoding: "utf8", env: { ...process.env, LASHD_HOME: this.home, XDG_CONFIG_HOME: this.config } });
     if (made.status !== 0) {
-      throw new Error(`${method}: ${made.stderr}`);
+      throw new Error(`lash ${args.join(" ")}: ${made.stderr}`);
     }
-    return JSON.parse(made.stdout) as T;
+    return made.stdout;
   }
 
   /** shot saves a screenshot in the directory SHOTS, if that is set. */
