@@ -63,7 +63,8 @@ export function callWords(call: Made, tense: Tense, known: Known): CallWords {
   const change = call.output?.change;
   if (!title) {
     const code = summaryOf(call);
-    return { icon: "tools", verb: call.tool ?? "", ...(change ? { about: { file: relative(change.path, known.cwd) } } : code !== "" && { about: { code } }) };
+    const file = change?.path ?? fileIn(call, known.cwd);
+    return { icon: "tools", verb: call.tool ?? "", ...(file !== undefined ? { about: { file: relative(file, known.cwd) } } : code !== "" && { about: { code } }) };
   }
   const verb = (tense === "done" && change && !title.detail && changeVerb(change)) || title[tense];
   const about = subjectOf(call, title, known);
@@ -123,6 +124,12 @@ function changeVerb({ diff }: FileChange): string {
 /** relative returns a path in a directory without that directory; others stay. */
 function relative(path: string, cwd: string): string {
   return path === cwd ? "." : cwd !== "" && path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path.replace(/^\.\/(?=.)/, "");
+}
+
+/** fileIn returns the path in a directory that an argument of a call has, such as a call of another agent in an imported session. */
+function fileIn({ args }: Made, cwd: string): string | undefined {
+  const { path, file_path: file } = (args ?? {}) as { path?: unknown; file_path?: unknown };
+  return [path, file].find((one): one is string => typeof one === "string" && one.startsWith(`${cwd}/`));
 }
 
 /** summaryOf returns the most informative argument of a tool call, on one line. */

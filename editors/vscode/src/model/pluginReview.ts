@@ -6,8 +6,10 @@ import { onOneLine } from "./printable";
 export function reviewText({ plugin, contributes, reach, digest }: PluginReadResult, files: readonly PluginReviewFile[]): string {
   const part = (title: string, lines: string[] | undefined) => (lines?.length ? [`${title}:`, ...lines.map((line) => `  ${onOneLine(line)}`)] : []);
   return [
-    `Trust in ${plugin.name} covers exactly the ${counted(files.length, "file")} below and the commands that they declare. A change of one needs a new review.`,
-    "Its programs run with your permissions, in the sandbox of the session if it has one. Trust with the button in the title of this editor; closing it changes nothing.",
+    `Trust in ${plugin.name} covers exactly the ${counted(files.length, "file")} below and the commands that they declare.`,
+    "A change of one needs a new review.",
+    "Its programs run with your permissions, in the sandbox of the session if it has one.",
+    "Trust with the button in the title of this editor; closing it changes nothing.",
     ...part("Adds", contributes.map(({ kind, name, detail }) => `${kind} ${name}${detail ? `: ${detail}` : ""}`)),
     ...part("Runs", reach.commands?.map((argv) => JSON.stringify(argv))),
     ...part("Not covered by trust", reach.uncovered),

@@ -78,6 +78,16 @@ describe("issue/18 the composer of a chat", function () {
     assert.deepEqual(await asked("dropped"), [{ type: "dropped", uris: ["file:///work/a.ts", "file:///work/b.ts"] }]);
   });
 
+  it("shows a text beside a picture, both in the middle of their row", async () => {
+    await reset({ inputs: ["image"] });
+    await drop([["notes.txt", "remember"]]);
+    await pastePicture(field(), "shot.png");
+    await chat.page.locator(".chip .thumb").waitFor();
+    const [text, picture] = await Promise.all(["notes.txt", "shot.png"].map((name) => chat.page.locator(".chip", { hasText: name }).boundingBox()));
+    assert.ok(text && picture && text.height < picture.height);
+    assert.ok(Math.abs(text.y + text.height / 2 - picture.y - picture.height / 2) < 1, JSON.stringify([text, picture]));
+  });
+
   it("drops a file that the daemon did not store", async () => {
     await reset({});
     await pastePicture(field(), "shot.png");

@@ -42,6 +42,8 @@ describe("part13/61 the words about calls", () => {
     assert.equal(said({ tool: "editor_open_files", args: {} }, "running"), "Listing the open files");
     assert.equal(said({ tool: "mcp__docs__look", args: { limit: 3, query: "one\ntwo" } }), "mcp__docs__look one\u2026");
     assert.equal(said({ tool: "toString" }), "toString");
+    assert.deepEqual(callWords({ tool: "Read", args: { limit: 9, file_path: "/work/src/a.ts" } }, "done", known).about, { file: "src/a.ts" });
+    assert.deepEqual(callWords({ tool: "Read", args: { file_path: "/works/a.ts" } }, "done", known).about, { code: "/works/a.ts" });
   });
 
   it("count what several calls looked at", () => {

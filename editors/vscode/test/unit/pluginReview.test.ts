@@ -18,6 +18,7 @@ describe("part13/vscode review of a plugin", () => {
   it("shows the files that trust covers, and says so", () => {
     const text = reviewText(read, read.files ?? []);
     assert.match(text, /^Trust in project covers exactly the 4 files below and the commands that they declare\./);
+    assert.ok(text.split("\n====")[0]?.split("\n").every((line) => line.length < 90), text); // what trust means fits beside a side bar
     assert.deepEqual(text.split("\n====").slice(1), [" .mcp.json\ntwo\n", " /w/tools/serve.sh\necho hi\n", " bin/tool (executable)\n(900000 bytes, not shown, sha256 t1)\n", " l is a link to bin"]);
     assert.match(text, /Not covered by trust:\n {2}sh: what it loads\n/);
   });
