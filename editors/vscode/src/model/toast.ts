@@ -31,6 +31,11 @@ export function toastText(text: string): string {
   return printable(text).replaceAll("](", "]\u2060(");
 }
 
+/** toastTitle returns a title before a colon in a notification. */
+export function toastTitle(title: string): string {
+  return toastText(title).replace(/[.:]+$/, "");
+}
+
 function message(question: string, links: Link[]): string {
   return [question, ...links.map(linkText)].join(" \u00b7 ");
 }

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { openPage } from "../chat/answers";
 import { messageOf, type Daemon } from "../daemon/daemon";
 import { titleOf } from "../model/sessions";
-import { toastOf, toastText } from "../model/toast";
+import { toastOf, toastTitle } from "../model/toast";
 import type { Decision, DecisionChoice, DecisionID, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
 import { questionText, words } from "../decisionText";
@@ -98,7 +98,7 @@ export class Questions {
 
   private title(decision: Decision): string {
     const session = this.sessions.list.get(decision.sessionId);
-    return session ? toastText(titleOf(session)) : decision.sessionId;
+    return session ? toastTitle(titleOf(session)) : decision.sessionId;
   }
 }
 

@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { shownWhole } from "../../src/toasts";
-import { toastOf, toastText } from "../../src/model/toast";
+import { toastOf, toastText, toastTitle } from "../../src/model/toast";
 
 /** How VS Code finds links in a notification, copied from its linkedText.ts. */
 const links = (text: string) => [...text.matchAll(/\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^)\s]+)(?: (["'])(.+?)(\3))?\)/gi)].map(([, label, target]) => [label, target]);
@@ -13,6 +13,10 @@ describe("part/13 a notification", () => {
     const command = "f() { echo $(date) ${a[0]}; }; [ -e x ] && (cd y)";
     assert.equal(toastText(command), command);
     assert.ok(toastOf(command, [deny]).startsWith(`${command} \u00b7 [Deny](`));
+  });
+
+  it("has no period between a title and the question", () => {
+    assert.deepEqual(["Start the server.", "Write a list:", "v1.2", "[a](b)."].map(toastTitle), ["Start the server", "Write a list", "v1.2", "[a]\u2060(b)"]);
   });
 
   it("lets no text from an agent form a link", () => {
