@@ -5,6 +5,9 @@ import type { Workbench } from "../ui/workbench";
 
 export const images = resolve("../../docs/images");
 
+/** plain are settings that leave out what VS Code adds to its editors. */
+export const plain = { "editor.minimap.enabled": false, "breadcrumbs.enabled": false };
+
 const themes = { dark: "Dark Modern", light: "Light Modern" } as const;
 
 /** The largest picture, in bytes. */
@@ -23,6 +26,7 @@ export class Camera {
   async picture(name: string): Promise<void> {
     const { page } = this.code;
     await page.mouse.move(700, 780); // away from everything with a tooltip
+    await page.locator(".part.statusbar").evaluate((bar) => bar.blur()); // VS Code draws a frame around what has the focus
     await this.settled();
     const path = join(images, `vscode-${name}.png`);
     await page.screenshot({ path, animations: "disabled" });

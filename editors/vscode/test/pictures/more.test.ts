@@ -4,7 +4,7 @@ import { dropFile, pastePicture, patienceMs } from "../ui/browser";
 import { titleButton } from "../ui/diffEditor";
 import { Goals } from "../ui/goals";
 import { McpServer } from "../ui/mcpServer";
-import { Camera } from "./camera";
+import { Camera, plain } from "./camera";
 
 const total = "export function total(prices: number[]): number {\n  const sum = prices.reduce((a, b) => a + b, 0);\n  return sum;\n}\n";
 
@@ -21,7 +21,7 @@ const script = {
     { match: { lastUserContains: "longest" }, replies: [{ text: `I'll measure all of them in one cell.\n${cell}\n` }, { text: "`cart/total.ts` is the longest file, with 4 lines." }] },
     { match: { lastUserContains: "server" }, replies: [{ text: "I'll start it in the background.", toolCalls: [{ name: "start_command", args: { command: "echo ready on http://localhost:5173; sleep 600", label: "development server" } }] }, { text: "The server runs in the background." }] },
   ],
-  otherwise: { replies: [{ text: "Done.", usage: { input: 1500, output: 100 } }] },
+  otherwise: { replies: [{ text: "Done.", usage: { input: 5100, output: 100 } }] },
 };
 
 /** foreign is a session file of Claude Code in a folder. */
@@ -59,7 +59,7 @@ describe("more pictures", function () {
     git("init", "-q");
     git("add", ".");
     git("commit", "-qm", "cart: add a discount");
-    await code.start(script);
+    await code.start(script, { settings: plain });
     await camera.dark();
   });
   after(async () => {
@@ -73,6 +73,7 @@ describe("more pictures", function () {
     await code.chat.getByRole("option", { name: /^The guide/ }).waitFor();
     await code.chat.locator(".chip").waitFor();
     await camera.both("resources", "resources-light");
+    await code.field.fill("");
   });
 
   it("MCP servers", async () => {
@@ -127,7 +128,8 @@ describe("more pictures", function () {
   it("an imported session", async () => {
     code.write("session.jsonl", foreign(code.work));
     code.lash("session", "import", join(code.dir, "session.jsonl"));
-    await row(/^Round the total/).click();
+    await code.run("lashd: Find Session...");
+    await code.choose("Round the total");
     await code.answered("one rounding at the end");
     await camera.picture("import");
   });
@@ -135,8 +137,8 @@ describe("more pictures", function () {
   it("the review of a folder's .mcp.json", async () => {
     await code.run("View: Close All Editors");
     await code.newSession();
-    code.write("work/tools/tickets.py", "# Serves the tickets of the shop.\n");
-    code.write("work/.mcp.json", `${JSON.stringify({ mcpServers: { tickets: { command: "python3", args: ["tools/tickets.py"] } } }, undefined, 2)}\n`);
+    code.write("work/tools/tickets.sh", "# Serves the tickets of the shop.\n");
+    code.write("work/.mcp.json", `${JSON.stringify({ mcpServers: { tickets: { command: "sh", args: ["tools/tickets.sh"] } } }, undefined, 2)}\n`);
     await pane("Plugins and Tools").click();
     await code.menu(row(/^\.mcp\.json \(tickets\)/), "Review and Trust");
     await titleButton(code.page, "Trust These Files").waitFor();
@@ -155,7 +157,7 @@ describe("more pictures", function () {
 
   it("the message of a commit", async () => {
     code.write("work/cart/discount.ts", "export const discount = 0.15;\n");
-    git("add", ".");
+    git("add", "cart");
     await code.run("Git: Refresh");
     await code.run("lashd: Write Commit Message");
     await code.page.locator('.activitybar .action-label[aria-label^="Source Control"]').click({ force: true }); // its badge covers it

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { patienceMs } from "../ui/browser";
 import { titleButton } from "../ui/diffEditor";
 import { Workbench } from "../ui/workbench";
-import { Camera, images } from "./camera";
+import { Camera, images, plain } from "./camera";
 
 const wrong = "export function total(prices: number[]): number {\n  let sum = 0;\n  for (let i = 1; i < prices.length; i++) {\n    sum += prices[i];\n  }\n  return sum;\n}\n";
 const check = "import { total } from \"./total\";\n\ntest(\"adds every price\", () => {\n  expect(total([1, 2, 3])).toBe(6);\n});\n";
@@ -10,7 +10,7 @@ const check = "import { total } from \"./total\";\n\ntest(\"adds every price\", 
 const script = {
   models: ["demo"],
   turns: [
-    { match: { lastUserContains: "Request: read it from the environment" }, replies: [{ text: "export const discount = Number(process.env.DISCOUNT ?? 0.1);" }] },
+    { match: { lastUserContains: "Request: read it from the environment" }, replies: [{ text: "export const discount = env.DISCOUNT;" }] },
     { match: { lastUserContains: "slowly" }, replies: [{ text: "The prices are one, two, three, four, five, six, seven, eight, nine, ten, eleven and twelve. ".repeat(8), chunkSize: 3, delayMs: 60 }] },
     {
       match: { lastUserContains: "total" },
@@ -36,7 +36,7 @@ describe("pictures", function () {
   before(async () => {
     code.write("work/total.ts", wrong);
     code.write("work/cart/discount.ts", "export const discount = 0.1;\n");
-    await code.start(script);
+    await code.start(script, { settings: plain });
     await camera.dark();
   });
   after(() => code.close());
@@ -79,7 +79,9 @@ describe("pictures", function () {
 
   it("a chat in the side bar, and the modes", async () => {
     await code.run("View: Close All Editors");
-    await code.page.getByRole("treeitem", { name: /^The total of an order/ }).first().click();
+    await code.run("lashd: Find Session...");
+    await code.quickInput.fill("Fix it");
+    await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "with a test" }).first().click();
     await code.chat.locator(".row.end").waitFor();
     await code.run("lashd: Open Chat in Side Bar");
     await code.chat.locator(".row.end").waitFor();
@@ -97,6 +99,7 @@ describe("pictures", function () {
   });
 
   it("a queue, and the search for a session", async () => {
+    await code.run("View: Close All Editors");
     await code.newSession();
     await code.say("Count the prices slowly.");
     await code.chat.locator(".agentMessage", { hasText: "one" }).waitFor();
@@ -106,6 +109,8 @@ describe("pictures", function () {
     await code.chat.locator(".queued").nth(1).waitFor();
     await code.page.screenshot({ path: join(images, "vscode-queue.png") }); // the answer grows
     await code.chat.getByRole("button", { name: "Stop" }).click();
+    await code.chat.locator(".agentMessage", { hasText: "Done." }).first().waitFor(); // of the input that waited
+    await code.run("View: Close All Editors"); // the page of a chat can take the focus from the list
     await code.run("lashd: Find Session...");
     await code.page.locator(".quick-input-widget:visible input.input").fill("prices");
     await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "covers it" }).waitFor();
@@ -125,7 +130,7 @@ describe("pictures", function () {
     await code.page.locator(".quick-input-widget:visible input.input").fill("read it from the environment");
     await code.page.keyboard.press("Enter");
     await code.page.locator(".notification-toast").getByRole("link", { name: "Apply" }).waitFor();
-    await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: "process.env" }).waitFor();
+    await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: "env.DISCOUNT" }).waitFor();
     await camera.picture("edit");
     await code.page.locator(".notification-toast").getByRole("link", { name: "Discard" }).click();
   });
@@ -136,7 +141,7 @@ describe("pictures", function () {
     await code.page.locator('.pane-header[aria-label="Plugins and Tools Section"]').click();
     await code.page.locator('.pane-header[aria-label="Sessions Section"]').click();
     const trust = titleButton(code.page, "Trust These Files");
-    for (const advice of ["Use whole words in names.", "Use whole words in names. Comment the why."]) {
+    for (const advice of ["Use tabs.", "Use tabs. Say why."]) {
       code.write("work/.agents/plugins/house-style/plugin.json", plugin(advice));
       await code.menu(code.page.getByRole("treeitem", { name: /^house-style/ }).filter({ hasText: /not approved/ }), "Review and Trust");
       await trust.waitFor();
