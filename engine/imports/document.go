@@ -58,7 +58,9 @@ func parse(text []byte) (*document, error) {
 		return nil, err
 	}
 	d.renew()
+	d.showCells()
 	d.show()
+	d.showCells() // again: show may have removed the mark of the node before
 	return d, nil
 }
 
@@ -193,7 +195,7 @@ func orNone(name string) string {
 }
 
 // renew gives the turns new ids, and removes what would give the session or a plugin more than history: ids of inputs, decisions
-// that lashd made elsewhere, offers to run calls again, and the name of the plugin that a node was verified to come from.
+// that lashd made elsewhere, offers to run calls again, and the name of the plugin that a node or a message was verified to come from.
 func (d *document) renew() {
 	turns := map[protocol.TurnID]protocol.TurnID{}
 	renewed := func(old protocol.TurnID) protocol.TurnID {
@@ -215,7 +217,7 @@ func (d *document) renew() {
 			continue
 		}
 		if o := n.Message.Origin; o != nil {
-			o.TurnID, o.InputID = renewed(o.TurnID), ""
+			o.TurnID, o.InputID, o.Plugin = renewed(o.TurnID), "", ""
 		}
 		for p := range n.Message.Parts {
 			n.Message.Parts[p].Decision = nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -34,12 +35,12 @@ func (d Driver) control(v turn.View, reply turn.CellReply, c *protocol.ToolContr
 	case protocol.ControlFail:
 		end := reply
 		end.Value = c.Value
-		return []turn.Action{turn.Append(final(end, "The turn ended with an error.")), turn.Finish(protocol.TurnOutcome{
+		return []turn.Action{turn.Append(final(end, endedWithError)), turn.Finish(protocol.TurnOutcome{
 			Kind: protocol.OutcomeSubmittedError, Text: rendered(c.Value, answerValue), Value: c.Value,
 		})}
 	case protocol.ControlSwitchFrame:
 		if c.Frame.Meant() {
-			return []turn.Action{turn.Append(final(reply, "The work continues in a new frame.")),
+			return []turn.Action{turn.Append(final(reply, newFrame)),
 				turn.Finish(protocol.TurnOutcome{Kind: protocol.OutcomeFrameSwitch, Frame: c.Frame})}
 		}
 	}
@@ -65,7 +66,7 @@ func (d Driver) finishWith(v turn.View, reply turn.CellReply, value json.RawMess
 		}
 	}
 	reply.Value = value
-	return []turn.Action{turn.Append(final(reply, "The turn ended with this value.")), turn.Finish(protocol.TurnOutcome{
+	return []turn.Action{turn.Append(final(reply, endedWithValue)), turn.Finish(protocol.TurnOutcome{
 		Kind: protocol.OutcomeFinalValue, Text: rendered(value, o.Answer), Value: value,
 	})}
 }
@@ -88,21 +89,32 @@ func rendered(value json.RawMessage, format answerFormat) string {
 
 // observation returns the message with the result of a cell. note precedes it, if it is not empty.
 func observation(reply turn.CellReply, note string) protocol.Message {
-	var sections []string
-	add := func(s string) {
-		if s != "" {
-			sections = append(sections, s)
-		}
-	}
-	add(note)
-	whole := protocol.CodeResult{Printed: reply.Printed, Value: reply.Value, Error: reply.Error, Position: reply.Position}
-	add(whole.Text())
-	add(unsavedText(reply.Unsaved))
-	if len(sections) == 0 {
-		add("The code ran and printed nothing.")
-	}
-	return outputMessage(shortened(strings.Join(sections, "\n")), reply.Result())
+	whole := protocol.CodeResult{Printed: reply.Printed, Value: reply.Value, Error: reply.Error, Position: reply.Position, Unsaved: reply.Unsaved}
+	return outputMessage(told(note, &whole), reply.Result())
 }
+
+// told returns what the model reads of a result. note precedes it, if it is not empty.
+func told(note string, r *protocol.CodeResult) string {
+	sections := slices.DeleteFunc([]string{note, r.Text(), unsavedText(r.Unsaved)}, func(s string) bool { return s == "" })
+	if len(sections) == 0 {
+		return "The code ran and printed nothing."
+	}
+	return shortened(strings.Join(sections, "\n"))
+}
+
+// Tells reports whether the driver would give the model a text for a result that people see. It is false for results that are cut for
+// people, and for texts of other drivers.
+func Tells(r *protocol.CodeResult, text string) bool {
+	return text == r.Error && r.Text() == "Error: "+text ||
+		slices.ContainsFunc([]string{"", endedWithError, endedWithValue, newFrame}, func(note string) bool { return told(note, r) == text })
+}
+
+// Sentences before the result of a cell that ends the turn.
+const (
+	endedWithError = "The turn ended with an error."
+	endedWithValue = "The turn ended with this value."
+	newFrame       = "The work continues in a new frame."
+)
 
 // final is the observation of a cell that ended the turn.
 func final(reply turn.CellReply, note string) protocol.Message {
