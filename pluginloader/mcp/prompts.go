@@ -29,6 +29,7 @@ const (
 	maxValues    = 100             // of a completion
 	maxTitle     = 1 << 10         // bytes of titles and descriptions
 	maxURI       = 4 << 10         // bytes
+	maxType      = 256             // bytes of a media type
 )
 
 // ListedPrompt is a prompt as the server describes it.
@@ -270,7 +271,7 @@ func (p *Part) Resources(ctx context.Context, at Session, server string) ([]prot
 			if r.URI == "" || len(r.URI) > maxURI { // an input could not name it
 				continue
 			}
-			all = append(all, protocol.ResourceInfo{Server: server, URI: r.URI, Name: cut(r.Name, maxTitle), Title: cut(r.Title, maxTitle), Description: cut(r.Description, maxTitle), Type: r.MIMEType, Size: r.Size})
+			all = append(all, protocol.ResourceInfo{Server: server, URI: r.URI, Name: cut(r.Name, maxTitle), Title: cut(r.Title, maxTitle), Description: cut(r.Description, maxTitle), Type: cut(r.MIMEType, maxType), Size: r.Size})
 		}
 		for r, err := range s.ResourceTemplates(ctx, nil) {
 			if _, said := errors.AsType[*jsonrpc.Error](err); err != nil && !said {
@@ -282,7 +283,7 @@ func (p *Part) Resources(ctx context.Context, at Session, server string) ([]prot
 			if r.URITemplate == "" || len(r.URITemplate) > maxURI {
 				continue
 			}
-			all = append(all, protocol.ResourceInfo{Server: server, URI: r.URITemplate, Name: cut(r.Name, maxTitle), Title: cut(r.Title, maxTitle), Description: cut(r.Description, maxTitle), Type: r.MIMEType, Template: true})
+			all = append(all, protocol.ResourceInfo{Server: server, URI: r.URITemplate, Name: cut(r.Name, maxTitle), Title: cut(r.Title, maxTitle), Description: cut(r.Description, maxTitle), Type: cut(r.MIMEType, maxType), Template: true})
 		}
 		return all, nil
 	})
