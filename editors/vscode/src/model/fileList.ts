@@ -17,7 +17,7 @@ export function ranked<F extends FoundFile>(files: readonly F[], open: ReadonlyS
 }
 
 /**
- * matching returns the files that a query can mean, best first: a name that begins with it, a name with it, a path with it, then a name with its
+ * matching returns the files and directories that a query can mean, best first: the name, a name that begins with it, a name with it, a path with it, then a name with its
  * letters in order. With a slash in the query, the letters may be anywhere in the path.
  */
 export function matching<F extends FoundFile>(files: readonly F[], query: string, most: number): F[] {
@@ -31,13 +31,9 @@ export function matching<F extends FoundFile>(files: readonly F[], query: string
 
 function scoreOf(path: string, wanted: string): number | undefined {
   const name = path.slice(path.replace(/\/$/, "").lastIndexOf("/") + 1);
-  if (name.startsWith(wanted)) {
-    return 0;
-  }
-  if (name.includes(wanted)) {
-    return 1;
-  }
-  return path.includes(wanted) ? 2 : hasInOrder(wanted.includes("/") ? path : name, wanted) ? 3 : undefined;
+  const ways = [name.replace(/\/$/, "") === wanted.replace(/\/$/, ""), name.startsWith(wanted), name.includes(wanted), path.includes(wanted), hasInOrder(wanted.includes("/") ? path : name, wanted)];
+  const found = ways.indexOf(true);
+  return found < 0 ? undefined : found;
 }
 
 function hasInOrder(text: string, letters: string): boolean {

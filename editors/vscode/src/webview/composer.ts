@@ -3,7 +3,7 @@ import type { Draft } from "../model/draft";
 import type { Mention } from "../model/resourceMentions";
 import type { Config, Digest, InputPart, ModelSpec } from "../protocol";
 import { Attachments } from "./attachments";
-import { h, iconButton, redraw } from "./dom";
+import { h, iconButton, redraw, showDropTarget } from "./dom";
 import { PromptHistory } from "./promptHistory";
 import { ResourceChips } from "./resourceChips";
 import { SettingButtons } from "./settingButtons";
@@ -40,12 +40,13 @@ export class Composer {
     this.field.addEventListener("input", () => (this.noCommand.hide(), this.suggestions.update(), this.changed()));
     this.field.addEventListener("keydown", (event) => this.handleKey(event));
     this.field.addEventListener("paste", (event) => this.take(event, event.clipboardData));
-    document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => this.take(event, event.dataTransfer));
     this.steer.append(h("span", { class: "value" }, " Steer"));
     const attach = iconButton("attach", "Attach", () => this.post({ type: "attach" }), { class: "plain", title: "Attach files, images or PDF documents. You can also type @, paste them, or drop them while you hold Shift." });
     const bar = h("div", { class: "bar" }, attach, this.settings.element, this.stop, this.steer, this.send);
-    place.append(this.suggestions.element, this.suggestions.none, h("div", { class: "box" }, this.chips, this.problem, this.noCommand.element, this.field, bar));
+    const box = h("div", { class: "box" }, this.chips, this.problem, this.noCommand.element, this.field, bar);
+    place.append(this.suggestions.element, this.suggestions.none, box);
+    showDropTarget(box);
   }
 
   show(running: boolean, connected: boolean, options: Options): void {

@@ -92,3 +92,14 @@ export function byId(id: string): HTMLElement {
   }
   return found;
 }
+
+/** showDropTarget marks an element while something is dragged over the page, which takes drops. */
+export function showDropTarget(element: HTMLElement): void {
+  document.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    element.classList.add("target");
+  });
+  const end = (event: DragEvent) => element.classList.toggle("target", event.type === "dragleave" && event.relatedTarget !== null);
+  document.addEventListener("dragleave", end);
+  document.addEventListener("drop", end);
+}

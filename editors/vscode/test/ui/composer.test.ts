@@ -68,6 +68,16 @@ describe("issue/18 the composer of a chat", function () {
     assert.deepEqual([await send().isDisabled(), await chat.page.locator("#composer [role=alert]").innerText()], [false, ""]);
   });
 
+  it("part/13 marks where a drop goes while something is dragged over the page", async () => {
+    await reset({});
+    const drag = (type: string, to?: string) => chat.page.evaluate(([name, other]) => {
+      document.body.dispatchEvent(new DragEvent(name ?? "", { bubbles: true, relatedTarget: other ? document.querySelector(other) : null }));
+      return document.querySelectorAll(".box.target").length;
+    }, [type, to]);
+    assert.deepEqual([await drag("dragover"), await drag("dragleave", ".box"), await drag("dragleave")], [1, 1, 0]);
+    assert.deepEqual([await drag("dragover"), await drag("drop")], [1, 0]);
+  });
+
   it("says why a dropped file cannot be attached, and attaches the others", async () => {
     await reset({});
     await drop([["a.zip", "PK\0\0"], ["notes.txt", "remember"]]);

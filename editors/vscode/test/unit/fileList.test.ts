@@ -15,6 +15,12 @@ describe("part/13 the list of files", () => {
     assert.deepEqual(paths(ranked(many, new Set(["a/b/c/open.ts"]), 3)), ["a/b/c/open.ts", "z.md", "src/main.ts"]);
   });
 
+  it("has a directory of that name before the files in it", () => {
+    const all = files("src/order/order.test.ts", "src/order/a.ts", "src/orders/", "src/order/", "order.ts");
+    assert.deepEqual(paths(matching(all, "order", 2)), ["src/order/", "src/order/order.test.ts"]);
+    assert.deepEqual(paths(matching(all, "order/", 1)), ["src/order/"]);
+  });
+
   it("is searched by name first, then by path, then by letters in order", () => {
     const all = files("docs/user/readme.md", "src/readme/index.ts", "src/main.ts", "lib/model.ts", "src/domain.ts");
     assert.deepEqual(paths(matching(all, "main", 9)), ["src/main.ts", "src/domain.ts"]);
