@@ -50,7 +50,7 @@ func (r *run) callModel(ctx context.Context, effect turn.Effect) error {
 	if answer.Error == nil && answer.Cancel == nil {
 		answer.Value, answer.Problem = structured.Of(effect.Model.Output, &answer.Reply)
 	}
-	provider.NameCalls(r.id, effect.Iteration, answer.Reply.Parts, r.journal.messages())
+	provider.NameCalls(r.id, effect.Iteration, effect.Model.Tools, answer.Reply.Parts, r.journal.messages())
 	r.trace.reply(effect, &answer, failed)
 	r.deliver(effect, turn.Response{Model: &answer})
 	if len(s.events) == 0 && answer.Fallback == "" && answer.Problem == "" {

@@ -18,7 +18,7 @@ func (q *Request) Question(call protocol.ToolCall, v Verdict) protocol.Decision 
 		Prompt: fmt.Sprintf("Allow the tool %s to run with %s?", call.Name, termtext.Brief(call.Args)), Places: q.Call.Places(), Detail: q.detail(v),
 		Choices: []protocol.DecisionChoice{protocol.ChooseAllowOnce, protocol.ChooseAllowSession, protocol.ChooseAllowAlways, protocol.ChooseReject},
 	}
-	d.Detail.Title = protocol.TitleOf(call.Name, call.Args)
+	d.Detail.Title = protocol.TitleOf(call)
 	if len(d.Varying) > 0 {
 		d.Prompt += fmt.Sprintf(" If you allow it for the session or always, later calls may have other values for %s.", strings.Join(d.Varying, " and "))
 	}

@@ -97,7 +97,7 @@ func PartItem(n *protocol.Node, index int) protocol.Item {
 	if part.Kind == protocol.PartToolCall && part.Call != nil {
 		item.Status = protocol.ItemInProgress
 		item.CallID, item.Tool, item.Args, item.Decision = part.Call.CallID, part.Call.Name, part.Call.Args, part.Decision
-		item.Title = protocol.TitleOf(item.Tool, item.Args)
+		item.Title = protocol.TitleOf(*part.Call)
 	}
 	switch part.Kind {
 	case protocol.PartOutput:

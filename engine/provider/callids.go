@@ -25,7 +25,8 @@ func Sanitize(parts []protocol.Part) {
 // not apply to the other. Arguments that are not JSON become a JSON string, which argument validation then
 // refuses. parts is changed in place; the calls in it belong to the provider and are replaced, not changed.
 // The made ids depend only on the turn, the iteration and the index, so the same reply gets the same ids again.
-func NameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before []protocol.Message) {
+// Each call also gets the title of its tool among tools.
+func NameCalls(id protocol.TurnID, iteration int, tools []protocol.ToolManifest, parts []protocol.Part, before []protocol.Message) {
 	if !slices.ContainsFunc(parts, func(p protocol.Part) bool { return p.Call != nil }) {
 		return
 	}
@@ -43,8 +44,18 @@ func NameCalls(id protocol.TurnID, iteration int, parts []protocol.Part, before 
 		if call.CallID == "" || used[call.CallID] || strings.Contains(string(call.CallID), "/") {
 			call.CallID = protocol.CallID(fmt.Sprintf("call_%s_%d_%d", strings.TrimPrefix(string(id), "trn_"), iteration, i))
 		}
-		call.Args = Arguments(call.Args)
+		call.Args, call.ToolTitle = Arguments(call.Args), titleOf(tools, call.Name)
 		used[call.CallID] = true
 		parts[i].Call = &call
 	}
+}
+
+// titleOf returns the title of a tool; "" if it has none.
+func titleOf(tools []protocol.ToolManifest, name string) string {
+	for i := range tools {
+		if tools[i].Name == name {
+			return tools[i].Title
+		}
+	}
+	return ""
 }

@@ -116,7 +116,7 @@ func (c *Catalog) describe() (specs []protocol.ToolManifest, complete bool) {
 			continue
 		}
 		m := e.Manifest
-		specs = append(specs, protocol.ToolManifest{Name: m.Name, Description: m.Description, Input: t.Input, Kind: m.Kind})
+		specs = append(specs, protocol.ToolManifest{Name: m.Name, Title: m.Title, Description: m.Description, Input: t.Input, Kind: m.Kind})
 	}
 	return specs, complete
 }

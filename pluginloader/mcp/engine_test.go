@@ -48,6 +48,16 @@ func TestTurn(t *testing.T) {
 			t.Errorf("the model has the tools %q", offered)
 		}
 	})
+	t.Run("part13/vscode a call has the title that the server gives its tool, in history, too", func(t *testing.T) {
+		d := plugged(t, one(t, guest("good")), calling("mcp__x__echo", `{"text":"hello"}`))
+		id := d.Session(t, nil)
+		d.Turn(t, id, "go")
+		items := builtintest.Must(d.Sessions.Read(t.Context(), &protocol.SessionReadParams{SessionID: id}))(t).Data
+		at := slices.IndexFunc(items, func(i protocol.Item) bool { return i.Kind == protocol.ItemToolCall })
+		if at < 0 || items[at].Title.Line(items[at].Status) != "Called x: Echo of a text hello" {
+			t.Errorf("%+v", items)
+		}
+	})
 	t.Run("runtime/K05 images become artifacts of the session", func(t *testing.T) {
 		d := plugged(t, one(t, guest("good")), calling("mcp__x__shows", `{"text":""}`))
 		id := d.Session(t, nil)

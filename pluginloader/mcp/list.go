@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,6 +28,7 @@ type List struct {
 // Listed is a tool as the server describes it.
 type Listed struct {
 	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"` // name for people
 	Description string          `json:"description"`
 	Input       json.RawMessage `json:"input,omitempty"`
 	ReadOnly    bool            `json:"readOnly,omitempty"`   // the tool changes nothing
@@ -100,9 +102,10 @@ func (l *List) add(t *sdk.Tool, warn func(string)) {
 
 // listed converts a tool and cuts a description that is too long.
 func listed(t *sdk.Tool, schema json.RawMessage) Listed {
-	x := Listed{Name: t.Name, Description: cut(t.Description, maxDescription), Input: schema}
+	x := Listed{Name: t.Name, Title: cut(t.Title, maxTitle), Description: cut(t.Description, maxDescription), Input: schema}
 	if a := t.Annotations; a != nil {
 		x.ReadOnly, x.Idempotent = a.ReadOnlyHint, a.IdempotentHint
+		x.Title = cmp.Or(x.Title, cut(a.Title, maxTitle))
 	}
 	return x
 }
@@ -131,7 +134,7 @@ func (l *List) same(o *List) bool {
 	return slices.EqualFunc(l.Tools, o.Tools, func(a, b Listed) bool {
 		same := bytes.Equal(a.Input, b.Input)
 		a.Input, b.Input = nil, nil
-		return same && a.Name == b.Name && a.Description == b.Description && a.ReadOnly == b.ReadOnly && a.Idempotent == b.Idempotent
+		return same && a.Name == b.Name && a.Title == b.Title && a.Description == b.Description && a.ReadOnly == b.ReadOnly && a.Idempotent == b.Idempotent
 	})
 }
 

@@ -81,7 +81,7 @@ func goodServer() *sdk.Server {
 			return f(ctx, r, in)
 		})
 	}
-	add("echo", &sdk.ToolAnnotations{ReadOnlyHint: true}, func(_ context.Context, _ *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
+	add("echo", &sdk.ToolAnnotations{Title: "Echo of a text", ReadOnlyHint: true}, func(_ context.Context, _ *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
 		return text("you said " + in.Text), nil, nil
 	})
 	add("again", &sdk.ToolAnnotations{IdempotentHint: true}, func(context.Context, *sdk.CallToolRequest, words) (*sdk.CallToolResult, any, error) {

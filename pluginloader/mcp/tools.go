@@ -101,7 +101,7 @@ type offer struct {
 // after a crash; without them it never is.
 func (x *Listed) tool(name string) tool.Tool {
 	t := tool.Tool{
-		Manifest: protocol.ToolManifest{Name: name, Description: x.Description, Kind: protocol.ToolKindOther},
+		Manifest: protocol.ToolManifest{Name: name, Title: x.Title, Description: x.Description, Kind: protocol.ToolKindOther},
 		Contract: protocol.ToolContract{Replay: protocol.ReplayNever, Input: x.Input},
 	}
 	if x.ReadOnly {

@@ -115,7 +115,7 @@ func (v *view) describeApproval(u *sdk.SessionUpdateToolCall, d *protocol.Decisi
 // commandTitle names a command, and what it may reach beyond the sandbox. A long
 // command is cut, but not the rest; the content has all of it.
 func commandTitle(tool string, detail *protocol.ApprovalDetail) string {
-	if t := protocol.TitleOf(tool, nil); t != nil {
+	if t := protocol.TitleOf(protocol.ToolCall{Name: tool}); t != nil {
 		tool = t.Verb
 	}
 	title := arguments{Command: detail.Command.Command}.title(tool)

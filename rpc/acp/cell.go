@@ -54,7 +54,7 @@ func callList(calls []protocol.CellCall, others int) string {
 // callText describes a call of a cell: what it does, its duration and its result.
 func callText(c *protocol.CellCall) string {
 	parts := []string{strings.TrimSpace(c.Tool + " " + termtext.OneLine(termtext.Args(c.Args), maxTitle))}
-	if t := protocol.TitleOf(c.Tool, c.Args); t != nil {
+	if t := protocol.TitleOf(protocol.ToolCall{Name: c.Tool, Args: c.Args}); t != nil {
 		parts[0] = shortTitle(t.Line(c.Status))
 	}
 	switch c.Status {

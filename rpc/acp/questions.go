@@ -164,6 +164,7 @@ func (v *view) asked(d *protocol.Decision, here protocol.SessionID) ([]update, s
 	}
 	id := callID(d.TurnID, d.Call.CallID)
 	u := v.newCall(id, d.Call.Name, d.Call.Args, true)
+	u.Title = callTitle(protocol.TitleOf(*d.Call), d.Call.Name, d.Call.Args, "")
 	if d.Kind == protocol.DecisionApproval {
 		v.describeApproval(u, d)
 	} else {

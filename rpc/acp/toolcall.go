@@ -46,14 +46,14 @@ func (v *view) call(item *protocol.Item) []update {
 		id = sdk.ToolCallId(item.ID)
 	}
 	u := v.newCall(id, item.Tool, item.Args, item.Output == nil)
-	u.Title, u.Status = callTitle(item.Tool, item.Args, item.Status), statusOf(item.Status)
+	u.Title, u.Status = callTitle(item.Title, item.Tool, item.Args, item.Status), statusOf(item.Status)
 	if item.Kind == protocol.ItemCodeCell {
 		u.Title, u.Kind, u.Content = "code", sdk.ToolKindExecute, cellContent(item.Text, item.Cell)
 	}
 	known := v.calls[id]
 	asked := item.Status == protocol.ItemInProgress && v.pendingApprovals[id]
 	if asked {
-		u.Title, u.Status = callTitle(item.Tool, item.Args, ""), sdk.ToolCallStatusPending
+		u.Title, u.Status = callTitle(item.Title, item.Tool, item.Args, ""), sdk.ToolCallStatusPending
 	}
 	if out := item.Output; out != nil {
 		u.RawOutput = out
@@ -72,13 +72,13 @@ func (v *view) call(item *protocol.Item) []update {
 	return []update{changed(u)}
 }
 
-// newCall describes a call without its result, which waits: title, kind, arguments and the
+// newCall describes a call without its title and its result, which waits: kind, arguments and the
 // change it proposes. fresh means that the call has not run, so that the file on
 // disk still has its old contents.
 func (v *view) newCall(id sdk.ToolCallId, name string, args json.RawMessage, fresh bool) *sdk.SessionUpdateToolCall {
 	a := argumentsOf(args)
 	u := &sdk.SessionUpdateToolCall{
-		ToolCallId: id, Title: callTitle(name, args, ""), Kind: sdk.ToolKind(v.kinds.of(name)),
+		ToolCallId: id, Kind: sdk.ToolKind(v.kinds.of(name)),
 		Status: sdk.ToolCallStatusPending, Content: v.proposedChange(a, fresh), SessionUpdate: "tool_call",
 	}
 	if len(args) > 0 {
@@ -216,9 +216,9 @@ const maxTitle = 120
 
 // callTitle says on one line what a call does: "Ran npm test". Calls of tools that lashd does not know have the tool's name and the main
 // argument. An empty status is that of a call that waits.
-func callTitle(tool string, args json.RawMessage, status protocol.ItemStatus) string {
-	if t := protocol.TitleOf(tool, args); t != nil {
-		return shortTitle(t.Line(status))
+func callTitle(title *protocol.CallTitle, tool string, args json.RawMessage, status protocol.ItemStatus) string {
+	if title != nil {
+		return shortTitle(title.Line(status))
 	}
 	return argumentsOf(args).title(tool)
 }

@@ -4,19 +4,22 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 )
 
-// CallTitle names a call of one of lashd's own tools for people, as one line: a form of the verb, the subject, the detail. For returns the
+// CallTitle names a call for people, as one line: a form of the verb, the subject, the detail. For returns the
 // form that fits.
 type CallTitle struct {
 	Kind    ToolKind `json:"kind"`
 	Verb    string   `json:"verb"`              // of a call that waits for an answer, failed or was cancelled, such as: Run
 	Running string   `json:"running"`           // of a call that runs, such as: Running
 	Done    string   `json:"done"`              // of a call that is done, such as: Ran
-	Subject string   `json:"subject,omitempty"` // the file, command or pattern, at most 200 characters without control characters
+	Subject string   `json:"subject,omitempty"` // the file, command, pattern or foreign tool, at most 200 characters without control characters
 	Detail  string   `json:"detail,omitempty"`  // words that follow the subject, such as: in src
+	Foreign bool     `json:"foreign,omitempty"` // the tool is not lashd's own: its provider has chosen what it is called
 }
 
 // For returns the form of the verb for an item with this status.
@@ -35,21 +38,54 @@ func (t *CallTitle) Line(s ItemStatus) string {
 	return strings.Join(strings.Fields(t.For(s)+" "+t.Subject+" "+t.Detail), " ")
 }
 
-// TitleOf returns the title of a call; nil unless the tool is one of lashd's own. Arguments that it cannot read leave the title without
-// subject. The arguments are those of the model, so the subject may name a file or a command that does not exist.
-func TitleOf(tool string, args json.RawMessage) *CallTitle {
-	form, ok := titles[tool]
+// TitleOf returns the title of a call of one of lashd's own tools, of a tool of an MCP server, or of another tool with a title; nil for others.
+// Arguments that it cannot read leave the title of an own tool without subject. The arguments are those of the model, so the subject may name
+// a file or a command that does not exist.
+func TitleOf(c ToolCall) *CallTitle {
+	form, ok := titles[c.Name]
 	if !ok {
-		return nil
+		return titleOfOthers(c)
 	}
 	var a titleArgs
-	_ = json.Unmarshal(args, &a) // an argument of another type is left out
+	_ = json.Unmarshal(c.Args, &a) // an argument of another type is left out
 	t := &CallTitle{Kind: form.kind, Verb: form.verb, Running: form.running, Done: form.done}
-	if form.about != nil && len(args) > 0 {
+	if form.about != nil && len(c.Args) > 0 {
 		t.Subject, t.Detail = form.about(&a)
 	}
 	t.Subject, t.Detail = brief(t.Subject), brief(t.Detail)
 	return t
+}
+
+// titleOfOthers returns the title of a call of a tool that is not lashd's own: the tool with its MCP server, and the arguments.
+func titleOfOthers(c ToolCall) *CallTitle {
+	name := brief(c.ToolTitle)
+	if of, ok := strings.CutPrefix(c.Name, "mcp__"); ok {
+		server, tool, _ := strings.Cut(of, "__")
+		name = server + ": " + cmp.Or(name, tool)
+	}
+	if name == "" {
+		return nil
+	}
+	return &CallTitle{Kind: ToolKindOther, Verb: "Call", Running: "Calling", Done: "Called", Subject: brief(name), Detail: brief(plainArgs(c.Args)), Foreign: true}
+}
+
+// plainArgs returns the arguments that are neither objects nor lists: a single one by its value, several as name=value.
+func plainArgs(args json.RawMessage) string {
+	var all map[string]json.RawMessage
+	_ = json.Unmarshal(args, &all) // other arguments have no names to show
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		value := string(all[name])
+		if strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[") {
+			continue
+		}
+		_ = json.Unmarshal(all[name], &value) // a number stays as it is written
+		if len(all) > 1 {
+			value = name + "=" + value
+		}
+		words = append(words, value)
+	}
+	return strings.Join(words, " ")
 }
 
 // titleForm is how calls of a tool are named. A nil about means that the verb says it all.

@@ -43,13 +43,31 @@ func TestCallTitle(t *testing.T) {
 		{"shell", `{"command":"a\u001b[31mb\u0007\u202ec\u0000d"}`, protocol.ItemDone, "Ran a[31mbcd"},
 		{"shell", `{"command":"\u200f\u0627\u062e\u062a\u0628\u0627\u0631 試験"}`, protocol.ItemDone, "Ran اختبار 試験"},
 	} {
-		title := protocol.TitleOf(c.tool, json.RawMessage(c.args))
+		title := protocol.TitleOf(protocol.ToolCall{Name: c.tool, Args: json.RawMessage(c.args)})
 		if got := title.Line(c.status); got != c.want {
 			t.Errorf("%s %s (%s) is %q, want %q", c.tool, c.args, c.status, got, c.want)
 		}
 	}
-	if got := protocol.TitleOf("linear_get_issue", json.RawMessage(`{"path":"x"}`)); got != nil {
+	if got := protocol.TitleOf(protocol.ToolCall{Name: "linear_get_issue", Args: json.RawMessage(`{"path":"x"}`)}); got != nil {
 		t.Errorf("a tool of a plugin has the title %+v, want none", got)
+	}
+}
+
+// The tools of MCP servers have their titles, which the servers choose. A title does not change what lashd's own tools are called.
+func TestCallTitleOfForeignTools(t *testing.T) {
+	for _, c := range []struct{ tool, title, args, want string }{
+		{"mcp__weather__forecast", "Weather forecast", `{"city":"Oslo"}`, "Called weather: Weather forecast Oslo"},
+		{"mcp__weather__forecast", "", `{"days":3,"city":"Oslo","near":["x"],"unit":{"t":"C"}}`, "Called weather: forecast city=Oslo days=3"},
+		{"mcp__weather__forecast", "", ``, "Called weather: forecast"},
+		{"mcp__weather__get__all", " Read\u202e \n a file\u0000 ", `["x"]`, "Called weather: Read a file"},
+		{"mcp__weather", "Weather", `{}`, "Called weather: Weather"},
+		{"linear_get_issue", "Issue of Linear", `{"id":"A-1"}`, "Called Issue of Linear A-1"},
+		{"shell", "Look around", `{"command":"rm -r /"}`, "Ran rm -r /"},
+	} {
+		title := protocol.TitleOf(protocol.ToolCall{Name: c.tool, ToolTitle: c.title, Args: json.RawMessage(c.args)})
+		if got := title.Line(protocol.ItemDone); got != c.want {
+			t.Errorf("%s %q %s is %q, want %q", c.tool, c.title, c.args, got, c.want)
+		}
 	}
 }
 
@@ -59,7 +77,7 @@ func TestCallTitleOfHugeArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	title := protocol.TitleOf("shell", args)
+	title := protocol.TitleOf(protocol.ToolCall{Name: "shell", Args: args})
 	for _, text := range []string{title.Subject, title.Detail} {
 		if n := utf8.RuneCountInString(text); n < 200 || n > 202 || !utf8.ValidString(text) || !strings.HasSuffix(text, "…") {
 			t.Errorf("a text of a title has %d characters: %.20q", n, text)

@@ -4,8 +4,9 @@ import "encoding/json"
 
 // ToolManifest describes a tool. The model sees its name, description and input schema.
 type ToolManifest struct {
-	ID          string                     `json:"id,omitempty"` // permanent id; absent: its name
-	Name        string                     `json:"name"`         // name for the model; unique in a session
+	ID          string                     `json:"id,omitempty"`    // permanent id; absent: its name
+	Name        string                     `json:"name"`            // name for the model; unique in a session
+	Title       string                     `json:"title,omitempty"` // name for people
 	Description string                     `json:"description"`
 	Input       json.RawMessage            `json:"input,omitempty"`      // JSON Schema of the arguments; absent: any object
 	Kind        ToolKind                   `json:"kind,omitempty"`       // for display
@@ -111,10 +112,11 @@ const (
 
 // ToolCall is a request to run a tool.
 type ToolCall struct {
-	CallID CallID          `json:"callId"`
-	Name   string          `json:"name"`
-	Args   json.RawMessage `json:"args"`
-	Parent CallID          `json:"parent,omitempty"` // the call that made this one; absent: the model made it
+	CallID    CallID          `json:"callId"`
+	Name      string          `json:"name"`
+	ToolTitle string          `json:"toolTitle,omitempty"` // the tool's name for people, if it had one at the time of the call
+	Args      json.RawMessage `json:"args"`
+	Parent    CallID          `json:"parent,omitempty"` // the call that made this one; absent: the model made it
 }
 
 // ToolResult is the result of a tool call in the conversation.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -126,6 +127,11 @@ func TestServersOfOthers(t *testing.T) {
 	t.Run("issue/4-7 servers from npm are called by name, over stdio and HTTP", func(t *testing.T) {
 		w.write(filepath.Join(w.work, "note"), "buy tea")
 		p.says(id, "mcp__everything__echo", `{"message":"one"}`, "Echo: one")
+		if items := ask[protocol.SessionReadResult](p, "session/read", protocol.SessionReadParams{SessionID: id}).Data; !slices.ContainsFunc(items, func(i protocol.Item) bool {
+			return i.Kind == protocol.ItemToolCall && i.Title.Line(i.Status) == "Called everything: Echo Tool one"
+		}) {
+			t.Errorf("part13/vscode no call is called by the title of its tool: %+v", items)
+		}
 		p.says(id, "mcp__everything__get-env", `{}`, `"GREETING": "hello"`)
 		p.says(id, "mcp__web__echo", `{"message":"two"}`, "Echo: two")
 		p.says(id, "mcp__web__get-sum", `{"a":2,"b":3}`, "5")

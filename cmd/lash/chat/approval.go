@@ -58,6 +58,8 @@ func headline(d *protocol.Decision, s *protocol.Session) string {
 		return verbs[f.Kind] + " " + termtext.OneLine(f.Path, 200) + "? " + tally(f)
 	case len(detail.Files) > 1:
 		return fmt.Sprintf("Change %d files?", len(detail.Files))
+	case detail.Title != nil:
+		return strings.TrimSpace(detail.Title.Verb+" "+detail.Title.Subject) + "?"
 	}
 	return "Allow this tool call?"
 }

@@ -131,7 +131,7 @@ func cellCall(c *protocol.CellCall, width int) string {
 		mark = asking.Render("  ? ")
 		took += " · outcome unknown"
 	}
-	does, what := callWords(protocol.TitleOf(c.Tool, c.Args), c.Status, c.Tool, c.Args)
+	does, what := callWords(protocol.TitleOf(protocol.ToolCall{Name: c.Tool, Args: c.Args}), c.Status, c.Tool, c.Args)
 	if does = termtext.OneLine(does, 60); what != "" {
 		what = " " + termtext.OneLine(what, max(20, width-len(does)-len([]rune(took))-5))
 	}

@@ -21,7 +21,7 @@ func callItem(tool, args string, out *protocol.ToolOutput, ms int64) *protocol.I
 	}
 	return &protocol.Item{
 		ID: protocol.ItemID("itm_" + tool), Kind: protocol.ItemToolCall, Status: status, Tool: tool, Args: json.RawMessage(args),
-		Title: protocol.TitleOf(tool, json.RawMessage(args)), Output: out, DurationMs: ms,
+		Title: protocol.TitleOf(protocol.ToolCall{Name: tool, Args: json.RawMessage(args)}), Output: out, DurationMs: ms,
 	}
 }
 

@@ -122,7 +122,7 @@ func calledItem(p protocol.ToolCallParams, r *protocol.ToolCallResult) *protocol
 	if r.Output.Status == protocol.OutputUnknown {
 		status = protocol.ItemUnknown
 	}
-	return &protocol.Item{Kind: protocol.ItemToolCall, Status: status, Tool: p.Name, Args: p.Args, Title: protocol.TitleOf(p.Name, p.Args), Output: &r.Output, DurationMs: r.DurationMs}
+	return &protocol.Item{Kind: protocol.ItemToolCall, Status: status, Tool: p.Name, Args: p.Args, Title: protocol.TitleOf(protocol.ToolCall{Name: p.Name, Args: p.Args}), Output: &r.Output, DurationMs: r.DurationMs}
 }
 
 // refusedMsg is the newest call of a subagent to which the sandbox refused something.

@@ -175,7 +175,7 @@ func (s *codeSession) showText(source string, r *protocol.CodeExecuteResult) {
 
 // callLine describes a tool call of a cell on one line.
 func callLine(c *protocol.ToolCallRecord) string {
-	item := &protocol.Item{Tool: c.Name, Args: c.Args, Title: protocol.TitleOf(c.Name, c.Args), Output: &c.Output, DurationMs: c.DurationMs}
+	item := &protocol.Item{Tool: c.Name, Args: c.Args, Title: protocol.TitleOf(protocol.ToolCall{Name: c.Name, Args: c.Args}), Output: &c.Output, DurationMs: c.DurationMs}
 	switch c.Output.Status {
 	case protocol.OutputUnknown:
 		item.Status = protocol.ItemUnknown

@@ -118,7 +118,7 @@ func (t *turnRun) repeat(ctx context.Context, c *refusedCall) error {
 		return err
 	}
 	t.view.note(outcomeLine(&protocol.Item{
-		Status: protocol.ItemDone, Tool: c.tool, Args: c.args, Title: protocol.TitleOf(c.tool, c.args), Output: &ran.Output, DurationMs: ran.DurationMs,
+		Status: protocol.ItemDone, Tool: c.tool, Args: c.args, Title: protocol.TitleOf(protocol.ToolCall{Name: c.tool, Args: c.args}), Output: &ran.Output, DurationMs: ran.DurationMs,
 	}, 60))
 	t.ran, t.over = ran.CallID, false
 	return nil

@@ -369,7 +369,7 @@ func cellCallLine(c *protocol.CellCall) string {
 	case protocol.ItemFailed:
 		what = "failed: " + console.OneLine(c.Summary, 120)
 	}
-	return fmt.Sprintf("[%s, %s: %s]", callText(protocol.TitleOf(c.Tool, c.Args), c.Status, c.Tool, c.Args, 120), millis(c.DurationMs), what)
+	return fmt.Sprintf("[%s, %s: %s]", callText(protocol.TitleOf(protocol.ToolCall{Name: c.Tool, Args: c.Args}), c.Status, c.Tool, c.Args, 120), millis(c.DurationMs), what)
 }
 
 // moreCallsLine says how many calls of a code cell are not shown.

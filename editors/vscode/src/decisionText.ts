@@ -26,7 +26,7 @@ export function questionText(decision: Decision, session?: Session): string {
   }
   const paths = detail.files?.map(({ path }) => path) ?? [];
   const asked = headline(decision, session);
-  const args = saysAll(asked, call) ? "" : `${call?.name ?? ""} ${JSON.stringify(call?.args)}`;
+  const args = saysAll(asked, decision) ? "" : `${call?.name ?? ""} ${JSON.stringify(call?.args)}`;
   const other = paths.length === 0 ? args : paths.length === 1 ? "" : paths.join(", "); // the headline names a single file
   const subject = detail.command ? detail.command.command : other;
   const facts = [...factsOf(decision, session), ...(detail.hosts ?? []).map((host) => `network: ${host}`)];

@@ -306,7 +306,7 @@ export interface CallRecord {
   durationMs: number;
 }
 
-/** CallTitle names a call of one of lashd's own tools for people, as one line: a form of the verb, the subject, the detail. For returns the form that fits. */
+/** CallTitle names a call for people, as one line: a form of the verb, the subject, the detail. For returns the form that fits. */
 export interface CallTitle {
   kind: ToolKind;
   /** of a call that waits for an answer, failed or was cancelled, such as: Run */
@@ -315,10 +315,12 @@ export interface CallTitle {
   running: string;
   /** of a call that is done, such as: Ran */
   done: string;
-  /** the file, command or pattern, at most 200 characters without control characters */
+  /** the file, command, pattern or foreign tool, at most 200 characters without control characters */
   subject?: string;
   /** words that follow the subject, such as: in src */
   detail?: string;
+  /** the tool is not lashd's own: its provider has chosen what it is called */
+  foreign?: boolean;
 }
 
 /** CancelEvidence says who cancelled a turn. Requests of lashd itself have ids of the form internal:<subject>. */
@@ -391,6 +393,7 @@ export interface ClientInfo {
 export interface ClientTool {
   id?: string;
   name: string;
+  title?: string;
   description: string;
   input?: unknown;
   kind?: ToolKind;
@@ -3594,6 +3597,8 @@ export type ToolAvailability = "off" | "searchable" | "callable" | "showcased";
 export interface ToolCall {
   callId: CallID;
   name: string;
+  /** the tool's name for people, if it had one at the time of the call */
+  toolTitle?: string;
   args: unknown;
   /** the call that made this one; absent: the model made it */
   parent?: CallID;
@@ -3693,6 +3698,8 @@ export interface ToolManifest {
   id?: string;
   /** name for the model; unique in a session */
   name: string;
+  /** name for people */
+  title?: string;
   description: string;
   /** JSON Schema of the arguments; absent: any object */
   input?: unknown;
@@ -3732,6 +3739,7 @@ export interface ToolOutput {
 export interface ToolRecord {
   id?: string;
   name: string;
+  title?: string;
   description: string;
   input?: unknown;
   kind?: ToolKind;

@@ -79,9 +79,10 @@ export function headline(decision: Decision, session?: Session): string {
   return decision.call ? question({ tool: decision.call.name, args: decision.call.args, title: detail?.title }, { cwd: session?.cwd ?? "", tasks: [] }) : "Allow this tool call?";
 }
 
-/** saysAll reports whether a text, such as a headline, has all arguments of a call. */
-export function saysAll(text: string, call: ToolCall | undefined): boolean {
-  return Object.values((call?.args ?? {}) as Record<string, unknown>).every((value) => typeof value === "string" && text.includes(value));
+/** saysAll reports whether the headline of an approval has all arguments of its call. Words that the provider of a tool has chosen are no arguments. */
+export function saysAll(text: string, { call, detail }: Decision): boolean {
+  const foreign = detail?.title === undefined || detail.title.foreign === true;
+  return Object.values((call?.args ?? {}) as Record<string, unknown>).every((value) => !foreign && typeof value === "string" && text.includes(value));
 }
 
 /** fileTitle names a file and what happens to it. */

@@ -49,7 +49,7 @@ const editorTitles: Partial<Record<string, CallTitle>> = {
   editor_run_task: { kind: "execute", verb: "Run the task", running: "Running the task", done: "Ran the task" },
 };
 
-/** titleOf returns the title of a call; undefined for a tool that neither the daemon nor this extension knows. */
+/** titleOf returns the title of a call; undefined for a tool without one that neither the daemon nor this extension knows. */
 function titleOf({ tool = "", title, args }: Made): CallTitle | undefined {
   const own = Object.hasOwn(editorTitles, tool) ? editorTitles[tool] : undefined;
   const { path, name } = (args ?? {}) as { path?: unknown; name?: unknown };
@@ -94,10 +94,11 @@ export function looksText(calls: Made[], known: Known): string {
   return parts.join(", ").replace(/^./, (first) => first.toUpperCase());
 }
 
-/** question asks whether a call that has neither a command nor a diff may be made, such as "Read src/total.ts?". */
+/** question asks whether a call that has neither a command nor a diff may be made, such as "Read src/total.ts?". The arguments of a foreign tool are not in it. */
 export function question(call: Made, known: Known): string {
-  const { icon, verb, about, rest } = callWords(call, "verb", known);
-  return icon === "tools" ? `Call the tool ${call.tool}?` : `${[verb, subjectText(about), rest].filter(Boolean).join(" ")}?`;
+  const title = titleOf(call);
+  const { verb, about, rest } = callWords(call, "verb", known);
+  return title ? `${[verb, subjectText(about), title.foreign ? "" : rest].filter(Boolean).join(" ")}?` : `Call the tool ${call.tool}?`;
 }
 
 /** subjectText returns a subject as plain text. */

@@ -112,7 +112,7 @@ export class QuestionCards {
       h("p", { class: "question" }, h("b", {}, question), left),
       page && h("p", { class: "page" }, page.parts[0], h("b", {}, page.parts[1]), page.parts[2]),
       preview?.element,
-      call && h("details", { open: preview?.bare && !saysAll(question, call) }, h("summary", {}, `All arguments of ${call.name}`), ...argumentElements(call.args, this.highlights)),
+      call && h("details", { open: preview?.bare && !saysAll(question, decision) }, h("summary", {}, `All arguments of ${call.name}`), ...argumentElements(call.args, this.highlights)),
       approval && h("p", { class: "why" }, reasonText(detail.why, session?.config)),
       decision.choices.includes("answer") ? this.field(decision, send) : undefined,
       answers.element,

@@ -84,6 +84,10 @@ describe("part13/vscode MCP servers", function () {
     await code.newSession();
     await code.say("pay for docs");
     const card = code.chat.locator("#asked .card");
+    await card.locator(".question", { hasText: "Call docs: Look it up?" }).waitFor(); // the title of the server
+    assert.equal(await card.locator("summary").innerText(), "All arguments of mcp__docs__look");
+    await code.chat.locator("#list .call", { hasText: "Call docs: Look it up" }).waitFor();
+    await code.shot("mcp-title");
     await card.getByRole("button", { name: "Allow once" }).click();
     const page = card.locator(".page");
     await page.waitFor();

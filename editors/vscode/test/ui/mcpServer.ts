@@ -76,7 +76,7 @@ export class McpServer {
     const { name = "", value = "" } = params?.argument ?? {};
     const results: Record<string, object> = {
       initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} }, serverInfo: { name: "docs-server", version: "1" } },
-      "tools/list": { tools: [{ name: "look", description: "Looks.", inputSchema: { type: "object" } }] },
+      "tools/list": { tools: [{ name: "look", title: "Look it up", description: "Looks.", inputSchema: { type: "object" } }] },
       "resources/list": { resources: [{ uri: "doc://guide", name: "guide", title: "The guide", description: "How the project is built" }, { uri: "doc://changes", name: "changes", title: "Changes" }] },
       "resources/templates/list": { resourceTemplates: [{ uriTemplate: "doc://books/{title}", name: "book", title: "A book" }] },
       "resources/read": { contents: [{ uri: params?.uri, mimeType: "text/plain", text: `contents of ${params?.uri}` }] },

@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { callWords, isWhole, looksText, question, subjectText, type Made, type Tense } from "../../src/model/callWords";
-import type { Task } from "../../src/protocol";
+import type { CallTitle, Task } from "../../src/protocol";
 import { titled } from "./titles";
 
 const server = { taskId: "tsk_1", spec: { label: "the server" } } as Task;
@@ -44,6 +44,10 @@ describe("part13/61 the words about calls", () => {
     assert.equal(said({ tool: "toString" }), "toString");
     assert.deepEqual(callWords({ tool: "Read", args: { limit: 9, file_path: "/work/src/a.ts" } }, "done", known).about, { file: "src/a.ts" });
     assert.deepEqual(callWords({ tool: "Read", args: { file_path: "/works/a.ts" } }, "done", known).about, { code: "/works/a.ts" });
+    const title: CallTitle = { kind: "other", verb: "Call", running: "Calling", done: "Called", subject: "weather: Weather forecast", detail: "Oslo", foreign: true };
+    const forecast = { tool: "mcp__weather__forecast", args: { city: "Oslo" }, title };
+    assert.equal(said(forecast), "Called weather: Weather forecast Oslo");
+    assert.equal(question(forecast, known), "Call weather: Weather forecast?");
   });
 
   it("count what several calls looked at", () => {

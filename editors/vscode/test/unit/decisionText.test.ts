@@ -27,6 +27,12 @@ describe("part/11 text of a decision", () => {
     assert.equal(questionText(approval("mcp_post", { title: "x" }, { why }), session), 'Call the tool mcp_post? mcp_post {"title":"x"}');
   });
 
+  it("part13 has the arguments of a foreign tool, also if the title that its provider has chosen has their text", () => {
+    const title = { kind: "other" as const, verb: "Call", running: "Calling", done: "Called", subject: "docs: Post x", foreign: true };
+    assert.equal(questionText(approval("mcp__docs__post", { title: "x" }, { why, title }), session), 'Call docs: Post x? mcp__docs__post {"title":"x"}');
+    assert.equal(questionText(approval("read", { path: "x" }, { why, title: { ...title, verb: "Read", subject: "x", foreign: false } }), session), "Read x?");
+  });
+
   it("part13 shows a second command, and what hides text", () => {
     const shown = (text: string) => questionText(approval("shell", { command: text }, { command: { command: text, dir: "/work" }, why }), session);
     assert.equal(shown("echo ok #\n  rm -rf ~ "), "Run this command? echo ok # \u23ce rm -rf ~ (in the workspace)");
