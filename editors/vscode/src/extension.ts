@@ -88,6 +88,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
   const chats: Chats = new Chats({
     daemon, log, texts, highlighter, extensionUri: context.extensionUri, onTheme: themes.event, open: (id, near) => chats.show(id, near),
     inDemo, showProposed: (decision, file, cwd) => proposed.show(decision, file, cwd),
+    review: (plugin, cwd) => sidebar.review(plugin, cwd),
     recent: (id) => recentSessions(sessions.list, id, Date.now()),
   }, context.workspaceState);
   side.trusted(chats.side);
@@ -103,7 +104,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
   const setup = new Setup({
     daemon, connect: () => new Daemon({ program: () => program(context, bundled, false), version, log }), chats, inDemo, openConfig: () => config.open(),
   });
-  const sidebar = new Sidebar(daemon, sessions, log, texts, choices);
+  const sidebar: Sidebar = new Sidebar(daemon, sessions, log, texts, choices);
 
   const redraw = new Throttle(() => {
     const open = questions.decisions.length;

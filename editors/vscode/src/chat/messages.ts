@@ -103,6 +103,8 @@ export type ToWebview =
   | { type: "theme" }
   /** other sessions of the folder, newest first */
   | { type: "recent"; sessions: Recent[] }
+  /** the plugins of the folder that do nothing until the user approves them */
+  | { type: "untrusted"; plugins: string[] }
   /** what can replace the word that the user types after @ or /; more of them follow unless this is the last answer */
   | { type: "suggestions"; id: number; suggestions: Suggestion[]; last?: boolean }
   /** the resources of MCP servers that the draft names */
@@ -168,6 +170,8 @@ export type FromWebview =
   | { type: "changes"; turnId: TurnID }
   /** a command on the active chat */
   | { type: "run"; command: "chooseModel" | "chooseMode" | "chooseSandbox" | "chooseEffort" | "showTrace" | "newSession" | "showRules" | "findSession"; turnId?: TurnID }
+  /** review a plugin of the folder, so that the user can trust it */
+  | { type: "review"; plugin: string }
   /** set up the provider of the session */
   | { type: "setUp" }
   /** undo a turn and all later ones; text is the input of the turn */

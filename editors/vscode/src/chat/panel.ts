@@ -12,6 +12,7 @@ import { page } from "./page";
 import type { Surface } from "./surface";
 import { Requests } from "./requests";
 import { shownWhole } from "../toasts";
+import { Untrusted } from "./untrusted";
 
 export const viewType = "lashd.chat";
 
@@ -36,6 +37,8 @@ export interface Context {
   recent(id: SessionID): Recent[];
   /** reports whether the daemon is that of the demo */
   inDemo(): boolean;
+  /** lets the user review and trust a plugin of a folder */
+  review(plugin: string, cwd: string): Promise<void>;
   /** opens the chat of another session; near is a session in whose place it opens */
   open(id: SessionID, near?: SessionID): void;
   /** says that the session gets a message */
@@ -62,11 +65,14 @@ export class ChatPanel {
   private open = true;
   private readonly deadlines = new Deadlines();
   private readonly requests: Requests;
+  private readonly untrusted: Untrusted;
 
   constructor(private readonly panel: Surface, readonly followed: FollowedSession, private readonly context: Context) {
     this.requests = new Requests(context, followed, (message) => this.post(message));
+    this.untrusted = new Untrusted(context.daemon, followed, (message) => this.post(message), context.log);
     panel.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(context.extensionUri, "dist")] };
     this.closing.push(
+      this.untrusted,
       panel.onClose(() => this.dispose()),
       panel.onChange(() => this.visibilityChanged()),
       panel.webview.onDidReceiveMessage((message: FromWebview) => void this.receive(message)),
@@ -133,6 +139,7 @@ export class ChatPanel {
       this.post({ type: "reset", view, options: { ...options(), demo: this.context.inDemo() }, connected: this.context.daemon.state.kind === "ready", left });
       if (view.items.length === 0) {
         this.post({ type: "recent", sessions: this.context.recent(this.followed.id) });
+        void this.untrusted.show();
       }
     }
     this.changed.fire();

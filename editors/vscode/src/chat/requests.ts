@@ -66,6 +66,8 @@ export class Requests {
         return this.context.open(message.sessionId);
       case "compact":
         return this.compact(message.instructions);
+      case "review":
+        return this.context.review(message.plugin, this.cwd);
       case "setUp":
         return vscode.commands.executeCommand("lashd.setUpProvider", view?.session.config.model.provider);
       case "diff":

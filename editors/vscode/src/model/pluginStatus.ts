@@ -7,6 +7,11 @@ export function statusText(status: PluginStatus): string {
   return texts[status] ?? status;
 }
 
+/** untrustedPlugins returns the names of the plugins of a workspace that do nothing until a person approves them. */
+export function untrustedPlugins(plugins: readonly PluginInfo[]): string[] {
+  return plugins.filter(({ scope, status }) => scope === "workspace" && status === "untrusted").map(({ name }) => name);
+}
+
 /** isLayout reports whether a plugin is made of the files that a folder has for agents: .mcp.json, .claude and .agents. */
 export function isLayout({ name, scope }: PluginInfo): boolean {
   return name === "project" && scope === "workspace";

@@ -90,6 +90,9 @@ function receive(message: ToWebview) {
     case "recent":
       welcome.showRecent(message.sessions);
       return;
+    case "untrusted":
+      welcome.showUntrusted(message.plugins);
+      return;
     case "suggestions":
       composer.suggest(message.id, message.suggestions, message.last);
       return;

@@ -1,5 +1,6 @@
 import type { FromWebview, Recent } from "../chat/messages";
 import { modeOf, sandboxOf } from "../model/modes";
+import { onOneLine } from "../model/printable";
 import type { Config } from "../protocol";
 import { button, h } from "./dom";
 import { icon } from "./icons";
@@ -27,10 +28,14 @@ const shortcuts = [
   ["\u2191", "earlier inputs, in an empty field"],
 ] as const;
 
+/** untrustedText says that parts of a folder wait for approval, with the words of the terminal. */
+const untrustedText = "This workspace has skills, commands, agents, hooks, MCP servers, permissions or plugins that do nothing until you approve them. ";
+
 /** Welcome is what an empty chat shows: what lashd can do, examples, other sessions and shortcuts. */
 export class Welcome {
   private readonly recent = h("div", { class: "recent" });
   private readonly asks = h("p", { class: "asks" });
+  private readonly untrusted = h("p", { class: "untrusted", role: "status" });
   private shown = false;
 
   /** fill puts an example into the input. */
@@ -55,6 +60,12 @@ export class Welcome {
     this.recent.replaceChildren(...(sessions.length === 0 ? [] : [h("h2", {}, "Recent sessions"), h("ul", {}, ...sessions.map(entry)), all]));
   }
 
+  /** showUntrusted says which plugins of the folder wait for approval, and offers to review each. */
+  showUntrusted(plugins: string[]): void {
+    const review = (plugin: string) => button(plugins.length === 1 ? "Review\u2026" : `Review ${onOneLine(plugin)}\u2026`, () => this.post({ type: "review", plugin }), { class: "link" });
+    this.untrusted.replaceChildren(...(plugins.length === 0 ? [] : [icon("shield"), ` ${untrustedText}`, ...plugins.flatMap((plugin) => [review(plugin), " "])]));
+  }
+
   private contents(offered: typeof examples | typeof demoExamples): Node[] {
     const example = ([title, text]: (typeof offered)[number]) => button(title, () => this.fill(text), { class: "example" });
     const row = ([key, about]: (typeof shortcuts)[number]) => h("tr", {}, h("th", {}, h("kbd", {}, key)), h("td", {}, about));
@@ -62,6 +73,7 @@ export class Welcome {
       h("h1", {}, icon("comment-discussion"), " New session"),
       h("p", {}, "The agent works with the files of this folder and runs commands. You can undo each turn. It continues when you close the window."),
       this.asks,
+      this.untrusted,
       h("div", { class: "examples" }, ...offered.map(example)),
       this.recent,
       h("h2", {}, "Shortcuts"),

@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Untrusted } from "../../src/chat/untrusted";
 import { Daemon } from "../../src/daemon/daemon";
 import { FolderLinks } from "../../src/model/folders";
 import { outlineOf } from "../../src/model/sessions";
@@ -50,6 +51,24 @@ describe("issue/6-1 the connection to a daemon", function () {
     const fresh = new FollowedSession(daemon, sessionId, log);
     await until("a second view exists", () => fresh.view);
     assert.deepEqual(texts(fresh), texts(followed));
+  });
+
+  it("33 names the plugins of the folder that wait for approval to a new chat, until they are approved", async () => {
+    writeFileSync(join(home.work, ".mcp.json"), JSON.stringify({ mcpServers: { docs: { command: "true" } } }));
+    const daemon = home.connect();
+    const all = new Sessions(daemon, log);
+    await until("server events arrive", () => all.decisionsKnown);
+    const { sessionId } = await daemon.change("session/new", { cwd: home.work });
+    const followed = new FollowedSession(daemon, sessionId, log);
+    await until("a view exists", () => followed.view);
+    const told: string[] = [];
+    const untrusted = new Untrusted(daemon, followed, (message) => told.push(JSON.stringify(message)), log);
+    await untrusted.show();
+    assert.deepEqual(told, ['{"type":"untrusted","plugins":["project"]}']);
+    const { digest } = await daemon.call("plugin/read", { name: "project", cwd: home.work });
+    await daemon.change("plugin/trust", { name: "project", cwd: home.work, digest: digest ?? "" });
+    await until("the chat hears of the approval", () => told.at(-1) === '{"type":"untrusted","plugins":[]}');
+    untrusted.dispose();
   });
 
   it("makes a change once if its answer was lost", async () => {

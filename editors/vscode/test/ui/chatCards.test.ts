@@ -11,7 +11,7 @@ const decision: Decision = {
 
 describe("part15 cards and settings of a chat", function () {
   const chat = chatPage(this);
-  const { reset, asked } = chat;
+  const { reset, tell, asked } = chat;
 
   const more = () => chat.page.getByRole("button", { name: "More\u2026" }).click();
 
@@ -118,5 +118,20 @@ describe("part15 cards and settings of a chat", function () {
     assert.equal(await asks.innerText(), "Ask before edits. Asks before edits. Asks before commands. Change\u2026");
     await asks.getByRole("button", { name: "Change\u2026" }).click();
     assert.deepEqual(await asked("run"), [{ type: "run", command: "chooseMode" }]);
+  });
+
+  it("33 say in a new chat which parts of the folder wait for approval, until they are approved", async () => {
+    const line = chat.page.locator("#welcome .untrusted");
+    const inert = "This workspace has skills, commands, agents, hooks, MCP servers, permissions or plugins that do nothing until you approve them.";
+    await reset();
+    assert.equal(await line.innerText(), "");
+    await tell({ type: "untrusted", plugins: ["project"] });
+    assert.equal((await line.innerText()).trim(), `${inert} Review\u2026`);
+    await line.getByRole("button", { name: "Review\u2026" }).click();
+    await tell({ type: "untrusted", plugins: ["project", "x\u202e\ny"] });
+    await line.getByRole("button", { name: "Review x\\u202e\\ny\u2026" }).click();
+    assert.deepEqual((await asked("review")).map(({ plugin }) => plugin), ["project", "x\u202e\ny"]);
+    await tell({ type: "untrusted", plugins: [] });
+    assert.equal(await line.innerText(), "");
   });
 });
