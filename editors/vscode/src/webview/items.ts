@@ -13,7 +13,7 @@ import { cellCall, labels, maxShownChars, noticeOf, stateIcon } from "./itemPart
 import { messageElements } from "./message";
 import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
-import { addedText, endText, filesText, isAdded, isCommand, lacksKey, wakeOf, type ChatRow, type EndRow, type ItemRow, type RunRow } from "./rows";
+import { addedText, endText, filesText, isAdded, isCommand, lacksKey, toldCall, wakeOf, type ChatRow, type EndRow, type ItemRow, type RunRow } from "./rows";
 
 /** The number of calls of a cell that are shown at first. */
 const maxShownCalls = 8;
@@ -73,6 +73,10 @@ export class Items {
       case "userMessage": {
         if (isAdded(item)) {
           return [this.added(item)];
+        }
+        const told = toldCall(item);
+        if (told) {
+          return [this.collapsible(item.itemId, true, told.title, () => [this.longText(`${item.itemId}:all`, told.output)])];
         }
         const cause = wakeOf(item);
         if (cause) {

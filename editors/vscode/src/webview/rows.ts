@@ -131,6 +131,25 @@ export function wakeOf({ kind, origin }: Item): TurnCause | undefined {
   return kind === "userMessage" ? origin?.cause : undefined;
 }
 
+/** toldCall returns the call of a tool that a person made and that the message tells the model; undefined for other messages. */
+export function toldCall(item: Item): { title: string; output: string } | undefined {
+  const [, args, status = "", output = ""] = (wakeOf(item)?.type === "client/call" && /A person ran this tool with (.*)\. The status is (\w+)\. The output:\n([\s\S]*)$/u.exec(item.text ?? "")) || [];
+  if (args === undefined) {
+    return undefined;
+  }
+  const { command, outside } = objectOf(args);
+  const ran = typeof command === "string" ? command : (wakeOf(item)?.origin ?? "a tool");
+  return { title: `You ran ${ran}${outside === true ? " outside the sandbox" : ""}${status === "success" ? "" : `: ${status}`}`, output };
+}
+
+function objectOf(json: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(json)) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
 /** isCommand reports whether a call runs a command. */
 export function isCommand({ args }: Item): boolean {
   return typeof (args as { command?: unknown } | undefined)?.command === "string";

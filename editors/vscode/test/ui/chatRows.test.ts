@@ -95,6 +95,15 @@ describe("part13 the rows of a chat", function () {
     assert.deepEqual(await asked("task"), [{ type: "task", taskId: "tsk_1" }, { type: "task", taskId: "tsk_1" }]);
   });
 
+  it("22 show a call that a person made as a command with its output", async () => {
+    const told = (text: string): Item => ({ itemId: "w", kind: "userMessage", status: "completed", atMs: 1, turnId: "trn_1", text: `[client/call shell] A person ran this tool with ${text}`, origin: { kind: "process", cause: { id: "call:c", type: "client/call", origin: "shell" } } });
+    await reset({ items: [told('{"command":"curl -s http://a.test","outside":true}. The status is success. The output:\npong\n[Exit code 0.]')] });
+    const row = chat.page.locator(".row.wake");
+    assert.deepEqual([await row.locator("summary").innerText(), await row.locator("pre").innerText()], ["You ran curl -s http://a.test outside the sandbox", "pong\n[Exit code 0.]"]);
+    await reset({ items: [told('{"path":"a". The status is failure. The output:\nno such file')] });
+    assert.equal(await row.locator("summary").innerText(), "You ran shell: failure");
+  });
+
   it("25 and 55 show all that belongs to an input in one bubble, also before it is stored, with one Undo", async () => {
     const digest = "sha256:1";
     const [quoted] = toInput("", [{ label: "src/a.ts:1-2", text: "one\ntwo" }]);
