@@ -190,6 +190,9 @@ func (s *source) local(here string, server Server) {
 	if len(server.Headers) > 0 {
 		s.atKey(here+"/headers", `"headers" are only for a server with a "url"`)
 	}
+	if server.OAuth != nil {
+		s.atKey(here+"/oauth", `"oauth" is only for a server with a "url"`)
+	}
 	s.program(here+"/command", server.Command)
 }
 

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"lashd/internal/strictjson"
 )
 
 // serverFile is a file in the format of .mcp.json. Some agents list the servers at the top level.
@@ -36,7 +38,7 @@ type foreignServer struct {
 	ExcludeTools  json.RawMessage `json:"excludeTools,omitempty" slot:"none"`
 	HeadersHelper json.RawMessage `json:"headersHelper,omitempty" slot:"none"`
 	IncludeTools  json.RawMessage `json:"includeTools,omitempty" slot:"none"`
-	OAuth         json.RawMessage `json:"oauth,omitempty" slot:"none"`
+	OAuth         json.RawMessage `json:"oauth,omitempty" max:"16384"`
 	Trust         json.RawMessage `json:"trust,omitempty" slot:"none"`
 }
 
@@ -94,7 +96,32 @@ func (s *source) server(here string, f foreignServer) (Server, bool) {
 	case f.URL != "" && f.HTTPURL != "":
 		s.atKey(here+"/httpUrl", `a server has a "url" or an "httpUrl", not both`)
 	}
-	return s.translate(f, transport), true
+	out := s.translate(f, transport)
+	out.OAuth = s.client(here+"/oauth", f.OAuth, &out)
+	return out, true
+}
+
+// client reads the OAuth client of a server. Agents have many other fields there, which lashd finds out at the login.
+func (s *source) client(here string, raw json.RawMessage, out *Server) *ServerClient {
+	if len(raw) == 0 {
+		return nil
+	}
+	var c ServerClient
+	if err := json.Unmarshal(raw, &c); err != nil {
+		s.at(here, `must be an object with "clientId" and "clientSecret"`)
+		return nil
+	}
+	for name := range strictjson.Members(raw) {
+		if name != "clientId" && name != "clientSecret" {
+			s.warn(here+"/"+escape(name), "%q is for other agents and has no effect in lashd", name)
+		}
+	}
+	if c.ID == "" {
+		return nil
+	}
+	c.ID, out.PassEnv = s.put(c.ID, out.PassEnv)
+	c.Secret, out.PassEnv = s.put(c.Secret, out.PassEnv)
+	return &c
 }
 
 // translate copies the fields of a server and rewrites the variables in them.

@@ -185,8 +185,15 @@ type Server struct {
 	PassEnv   []string          `json:"passEnv,omitempty" max:"64" form:"env"`                             // names of variables to pass from lashd's environment
 	URL       string            `json:"url,omitempty" max:"4096" subst:"none"`                             // URL of an HTTP server
 	Headers   map[string]string `json:"headers,omitempty" max:"64" form:"header" each:"8192" subst:"none"` // HTTP headers of each request
+	OAuth     *ServerClient     `json:"oauth,omitempty"`                                                   // client with which a person logs in; absent: lashd registers one at each login
 	TimeoutMs int64             `json:"timeoutMs,omitempty" min:"1" max:"3600000"`                         // how long a call may take
 	ServerSandbox
+}
+
+// ServerClient is an OAuth client that was registered with the authorization server of an MCP server beforehand.
+type ServerClient struct {
+	ID     string `json:"clientId" min:"1" max:"1024" subst:"none"`       // its id
+	Secret string `json:"clientSecret,omitempty" max:"8192" subst:"none"` // its secret; absent: a public client
 }
 
 // ServerSandbox changes the sandbox of an MCP server that lashd starts. Without these fields, the server reaches what the commands of the

@@ -45,16 +45,17 @@ type endpoint struct {
 	Env       []string
 	URL       string
 	Headers   map[string]string
-	Call      time.Duration     // time limit of a call
-	Digest    string            // of the plugin, if its files matter to the server; otherwise empty
-	Held      *proc.Confinement // limits and sandbox
-	reading   *proc.Confinement // those for sessions whose commands only read
-	Private   bool              // values of headers and variables are secret
-	Temp      string            // TMPDIR of the program; empty: that of lashd
-	Sampling  Sampling          // use of the model of the session; the zero value: none
-	Box       *box              // the sandbox of a session's commands; nil: none, or that of the plugin in Held
-	label     string            // for messages: plugin/server
-	approval  child.Approval    // checks programs before a start; with it, Digest is set
+	Client    manifest.ServerClient // for logins; without an id: lashd registers one
+	Call      time.Duration         // time limit of a call
+	Digest    string                // of the plugin, if its files matter to the server; otherwise empty
+	Held      *proc.Confinement     // limits and sandbox
+	reading   *proc.Confinement     // those for sessions whose commands only read
+	Private   bool                  // values of headers and variables are secret
+	Temp      string                // TMPDIR of the program; empty: that of lashd
+	Sampling  Sampling              // use of the model of the session; the zero value: none
+	Box       *box                  // the sandbox of a session's commands; nil: none, or that of the plugin in Held
+	label     string                // for messages: plugin/server
+	approval  child.Approval        // checks programs before a start; with it, Digest is set
 	key       hash
 	sealed    []byte          // the key of seal
 	sets      map[string]bool // names of the variables that the configuration sets
@@ -87,6 +88,10 @@ func (p *Pool) endpoint(c *Config, name string) (*endpoint, error) {
 		return nil, errors.New("set either command or url")
 	case s.URL != "":
 		e.URL, e.Headers = in.put(s.URL), in.all(s.Headers)
+		if s.OAuth != nil {
+			e.Client = manifest.ServerClient{ID: in.put(s.OAuth.ID), Secret: in.put(s.OAuth.Secret)}
+			in.hide("clientSecret", e.Client.Secret)
+		}
 		in.secrets = append(append(in.secrets, child.Environment{Set: e.Headers}.Secrets()...), child.SecretsInArgs([]string{"url", e.URL})...)
 		u, err := url.Parse(e.URL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

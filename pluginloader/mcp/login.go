@@ -98,11 +98,7 @@ func (l *login) authorize(ctx context.Context, req *http.Request, resp *http.Res
 		return show(ctx, page{args.URL, at.Query().Get("state"), watch.parties(req.URL, at)})
 	}
 	flow, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
-		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: "lashd", RedirectURIs: []string{redirect},
-			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
-		}},
-		RedirectURL: redirect, AuthorizationCodeFetcher: fetch, RequestRefreshToken: true, Client: &client,
+		PreregisteredClient: l.client(), DynamicClientRegistrationConfig: registration(redirect), RedirectURL: redirect, AuthorizationCodeFetcher: fetch, RequestRefreshToken: true, Client: &client,
 		ScopeFilter: l.withGranted,
 		NewTokenSource: func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 			return oauth2.StaticTokenSource(t), l.account.keep(context.WithoutCancel(ctx), granted(c, t, resource))
@@ -113,6 +109,27 @@ func (l *login) authorize(ctx context.Context, req *http.Request, resp *http.Res
 		return err
 	}
 	return unquoted(flow.Authorize(ctx, req, resp))
+}
+
+// client returns the client that the configuration has for logins; nil: none.
+func (l *login) client() *oauthex.ClientCredentials {
+	c := l.server.end.Client
+	if c.ID == "" {
+		return nil
+	}
+	known := &oauthex.ClientCredentials{ClientID: c.ID}
+	if c.Secret != "" {
+		known.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: c.Secret}
+	}
+	return known
+}
+
+// registration is what lashd says about itself to an authorization server if the configuration has no client.
+func registration(redirect string) *auth.DynamicClientRegistrationConfig {
+	return &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+		ClientName: "lashd", RedirectURIs: []string{redirect},
+		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+	}}
 }
 
 // withGranted adds the scopes that the account has to those that the server asks for, so that a login for more rights keeps the old ones.

@@ -23,9 +23,10 @@ import (
 
 // scenario is a scenario of MCP's conformance tests.
 type scenario struct {
-	name  string
-	tools map[string]string // arguments of the tools to call
-	fails string            // the part that must fail: authorize, or a tool
+	name   string
+	tools  map[string]string // arguments of the tools to call
+	fails  string            // the part that must fail: authorize, or a tool
+	client []string          // options of lash mcp add for a server with a client that is registered; otherwise a session brings the server
 }
 
 // login receives the redirect after a login.
@@ -52,12 +53,12 @@ var scenarios = []scenario{
 	{name: "auth/resource-mismatch", tools: login, fails: "authorize"},
 	{name: "auth/offline-access-scope", tools: login},
 	{name: "auth/offline-access-not-supported", tools: login},
+	{name: "auth/pre-registration", tools: login, client: []string{"--client-id", "pre-registered-client", "--client-secret", "pre-registered-secret"}}, // last, because the daemon forgets the server a moment later
 }
 
 // inapplicable are the other client scenarios, with the reason why lashd is not tested with them.
 var inapplicable = map[string]string{
-	"auth/basic-cimd":                           "lashd has no page of its own that describes it as a client; it registers, which the scenario warns of",
-	"auth/pre-registration":                     "lashd registers at each login; an id that was got beforehand cannot be configured",
+	"auth/basic-cimd": "lashd has no page of its own that describes it as a client; it registers, which the scenario warns of",
 	"auth/2025-03-26-oauth-metadata-backcompat": "its metadata name another issuer than they were asked of, which RFC 8414, section 3.3, says must be refused",
 	"auth/client-credentials-jwt":               machines,
 	"auth/client-credentials-basic":             machines,
@@ -160,7 +161,13 @@ func (w *world) conforms(t *testing.T, runner string, s scenario, p *peer) (out 
 
 // uses has a session use the server of a scenario, after a login if the server asks for one.
 func (w *world) uses(t *testing.T, p *peer, url string, s scenario) {
-	id := p.brings(w.home, protocol.MCPServers{"c": {URL: url}})
+	servers := protocol.MCPServers{"c": {URL: url}}
+	if len(s.client) > 0 {
+		w.lash(append(append([]string{"mcp", "add"}, s.client...), "c", url)...)
+		defer w.lash("mcp", "remove", "c")
+		servers = nil
+	}
+	id := p.brings(w.home, servers)
 	defer ask[protocol.HeadResult](p, "session/delete", protocol.SessionMutationParams{SessionID: id}) // the runner waits until its server is disconnected
 	if strings.HasPrefix(s.name, "auth/") {
 		p.provides(id, "mcp__c__authorize")

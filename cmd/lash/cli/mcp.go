@@ -45,6 +45,13 @@ type mcpServer struct {
 	Env     map[string]string `json:"env,omitempty"`
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
+	OAuth   *mcpClient        `json:"oauth,omitempty"`
+}
+
+// mcpClient is the client with which a person logs in to a server.
+type mcpClient struct {
+	ID     string `json:"clientId"`
+	Secret string `json:"clientSecret,omitempty"`
 }
 
 // readServers reads the servers of the user; none if there is no file.
@@ -93,6 +100,8 @@ func (f *mcpServers) write() error {
 type mcpAddCommand struct {
 	Env     map[string]string `help:"Environment variable of the program; $${NAME} in the value takes a variable of lashd's environment. Repeatable." short:"e" placeholder:"NAME=VALUE" mapsep:"none"`
 	Headers []string          `name:"header" help:"HTTP header of each request to a URL. Repeatable." short:"H" placeholder:"NAME: VALUE" sep:"none"`
+	Client  string            `name:"client-id" help:"Id of an OAuth client that you have registered with the authorization server of a URL; without it, lashd registers at each login." placeholder:"ID"`
+	Secret  string            `name:"client-secret" help:"Secret of this client; $${NAME} takes a variable of lashd's environment." placeholder:"SECRET"`
 	Name    string            `arg:"" help:"Name of the server; its tools are mcp__NAME__TOOL."`
 	Server  []string          `arg:"" passthrough:"" help:"Program with its arguments, or the URL of an HTTP server."`
 }
@@ -102,10 +111,12 @@ func (mcpAddCommand) Help() string {
 	return `Adds the server to the plugin mcp in your plugin directory, for all sessions. Sessions use it from their next turn. Put options before the
 name. A server that lashd starts runs in the sandbox of the session; it reaches hosts and directories that you set for it in config.toml.
 
-If a server requires a login, run lash mcp login NAME, or answer when a call asks for it.
+If a server requires a login, run lash mcp login NAME, or answer when a call asks for it. Some authorization servers, such as that of GitHub, accept no
+registrations: register lashd there yourself, with the redirect address http://127.0.0.1/callback, and pass its --client-id.
 
 Examples:
   lash mcp add files npx -y @modelcontextprotocol/server-filesystem /tmp
+  lash mcp add --client-id Ov23li0a1b2c github https://api.githubcopilot.com/mcp
   lash mcp add -H 'Authorization: Bearer ${DOCS_TOKEN}' docs https://example.com/mcp`
 }
 
@@ -131,6 +142,9 @@ func (c mcpAddCommand) Run() error {
 
 // server returns the server that the arguments describe. A path of a program becomes absolute, because lashd starts it elsewhere.
 func (c mcpAddCommand) server() (s mcpServer, err error) {
+	if c.Secret != "" && c.Client == "" {
+		return s, usage("mcp add: --client-secret needs --client-id")
+	}
 	words := c.Server
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
@@ -139,8 +153,11 @@ func (c mcpAddCommand) server() (s mcpServer, err error) {
 		return s, usage("mcp add: name a program or a URL after the name")
 	}
 	if !strings.HasPrefix(words[0], "http://") && !strings.HasPrefix(words[0], "https://") {
-		if len(c.Headers) > 0 {
+		switch {
+		case len(c.Headers) > 0:
 			return s, usage("mcp add: --header is for the URL of a server; for a program use --env")
+		case c.Client != "":
+			return s, usage("mcp add: --client-id is for the URL of a server; a program logs in by itself")
 		}
 		if strings.ContainsRune(words[0], filepath.Separator) {
 			if words[0], err = filepath.Abs(words[0]); err != nil {
@@ -153,6 +170,9 @@ func (c mcpAddCommand) server() (s mcpServer, err error) {
 		return s, usage("mcp add: a URL has no arguments and no --env; use --header")
 	}
 	s = mcpServer{Type: "http", URL: words[0]}
+	if c.Client != "" {
+		s.OAuth = &mcpClient{c.Client, c.Secret}
+	}
 	for _, h := range c.Headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok {

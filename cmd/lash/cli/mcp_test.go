@@ -25,6 +25,8 @@ func TestMCP(t *testing.T) {
 		}
 		p.want(console.ExitFailed, "", "is not a valid name", "mcp", "add", "a b", "x")
 		p.want(console.ExitUsage, "", "--header is for the URL of a server", "mcp", "add", "-H", "A: b", "x", "y")
+		p.want(console.ExitUsage, "", "--client-id is for the URL of a server", "mcp", "add", "--client-id", "a", "x", "y")
+		p.want(console.ExitUsage, "", "--client-secret needs --client-id", "mcp", "add", "--client-secret", "a", "x", "https://y")
 		p.want(console.ExitUsage, "", "a URL has no arguments", "mcp", "add", "x", "https://y", "z")
 		p.want(console.ExitFailed, "", "there is no server x", "mcp", "remove", "x")
 		if got := p.want(0, "", "", "mcp", "list", "--json").out; got != want {
@@ -38,6 +40,10 @@ func TestMCP(t *testing.T) {
 		file = strings.TrimSuffix(file, ".")
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s is %v: %v", file, info, err)
+		}
+		p.want(0, "", "", "mcp", "add", "--client-id", "id", "--client-secret", "${S}", "docs", "https://y")
+		if got, part := p.want(0, "", "", "mcp", "list", "--json").out, `"docs":{"type":"http","url":"https://y","oauth":{"clientId":"id","clientSecret":"${S}"}}`; !strings.Contains(got, part) {
+			t.Errorf("the file has %s, want %s", got, part)
 		}
 		p.want(0, "Removed docs.", "", "mcp", "remove", "docs")
 		p.want(0, "Removed files.", "", "mcp", "remove", "files")
