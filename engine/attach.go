@@ -135,7 +135,7 @@ func (ss *Sessions) snapshot(ctx context.Context, row persistence.Session, draft
 		return err
 	}
 	r.NextCursor, r.Items = next, graph.Items(append(nodes, drafts...))
-	r.Context, err = change.ContextUse(ctx, ss.eng.store.Reader, row.Key, r.Seq)
+	r.Context, err = change.ContextUse(ctx, ss.eng.store.Reader, row, r.Seq, nodes)
 	return err
 }
 

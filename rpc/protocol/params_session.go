@@ -214,7 +214,7 @@ type SessionAttachResult struct {
 	TurnID     TurnID        `json:"turnId,omitempty"`  // the running turn
 	Entered    []QueuedInput `json:"entered,omitempty"` // inputs that have entered the running turn and are not items yet
 	Seq        Seq           `json:"seq"`
-	Context    *Usage        `json:"context,omitempty"` // of the newest model call, which shows how full the context window is; absent: no call since the history was compacted or rewound, or a replay
+	Context    *Usage        `json:"context,omitempty"` // of the newest model call in the history, which shows how full the context window is; absent: no call since the history was compacted, or a replay
 	Gap        *Gap          `json:"gap,omitempty"`     // set if the events after afterSeq cannot be replayed; the result is a snapshot then
 }
 

@@ -2653,7 +2653,7 @@ export interface SessionAttachResult {
   /** inputs that have entered the running turn and are not items yet */
   entered?: QueuedInput[];
   seq: Seq;
-  /** of the newest model call, which shows how full the context window is; absent: no call since the history was compacted or rewound, or a replay */
+  /** of the newest model call in the history, which shows how full the context window is; absent: no call since the history was compacted, or a replay */
   context?: Usage;
   /** set if the events after afterSeq cannot be replayed; the result is a snapshot then */
   gap?: Gap;
