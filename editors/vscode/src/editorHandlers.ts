@@ -3,8 +3,8 @@ import * as vscode from "vscode";
 import { isDocumentInside, resolveInside, sessionPath } from "./model/folders";
 import { openFolders } from "./openFolders";
 import type { ClientTool } from "./protocol";
-import { confirmEdit } from "./views/proposal";
-import type { Texts } from "./views/textDocuments";
+import type { Choices } from "./views/choices";
+import { confirmEdit } from "./views/proposedEdit";
 
 /** Handler is an editor tool and its implementation. */
 export interface Handler {
@@ -18,7 +18,7 @@ export interface CallContext {
   cwd: string;
   /** the last active text editor; the chat may cover it */
   editor?: vscode.TextEditor;
-  texts: Texts;
+  choices: Choices;
   /** aborted when the call is cancelled */
   signal: AbortSignal;
 }
@@ -137,12 +137,12 @@ async function reveal({ path, line = 1 }: Place, { cwd }: CallContext): Promise<
   return `Showing ${path}.`;
 }
 
-async function applyEdit({ path, old, new: text }: Edit, { cwd, texts, signal }: CallContext): Promise<string> {
+async function applyEdit({ path, old, new: text }: Edit, { cwd, choices, signal }: CallContext): Promise<string> {
   const uri = fileOf(path, cwd);
   const before = (await vscode.workspace.openTextDocument(uri)).getText();
   const at = findOnce(before, old, path);
   const after = before.slice(0, at) + text + before.slice(at + old.length);
-  if (!(await confirmEdit(texts, { path, before, after, signal }))) {
+  if (!(await confirmEdit(choices, { path, before, after, signal }))) {
     throw new Error("the user discarded the edit");
   }
   const document = await vscode.workspace.openTextDocument(uri); // it may have changed during the review

@@ -4,7 +4,7 @@ import { RunOnce } from "./model/runOnce";
 import { allowReadOnlyTools } from "./model/modes";
 import type { ClientTool, Event, Session, SessionID, ToolOutput } from "./protocol";
 import { handlers, type CallContext } from "./editorHandlers";
-import type { Texts } from "./views/textDocuments";
+import type { Choices } from "./views/choices";
 
 /**
  * EditorTools offers the editor tools of this window to sessions and runs their calls. The daemon may request a call again after a
@@ -16,7 +16,7 @@ export class EditorTools {
   private editor = vscode.window.activeTextEditor;
   private readonly closing: vscode.Disposable;
 
-  constructor(private readonly daemon: Daemon, private readonly texts: Texts, private readonly log: vscode.LogOutputChannel) {
+  constructor(private readonly daemon: Daemon, private readonly choices: Choices, private readonly log: vscode.LogOutputChannel) {
     this.closing = vscode.Disposable.from(
       vscode.window.onDidChangeActiveTextEditor((editor) => void (this.editor = editor ?? this.editor)),
       daemon.onEvent((event) => void (event.type === "tool/requested" && event.clientId === daemon.clientId && this.run(event))),
@@ -67,7 +67,7 @@ export class EditorTools {
     try {
       const output = await this.calls.run(keyOf(event, callId), async (signal) => {
         await this.daemon.change("tool/respond", { sessionId, callId, ack: true });
-        return runHandler(name, args, { cwd: this.sessions.get(sessionId) ?? "", editor: this.editor, texts: this.texts, signal });
+        return runHandler(name, args, { cwd: this.sessions.get(sessionId) ?? "", editor: this.editor, choices: this.choices, signal });
       });
       await this.daemon.change("tool/respond", { sessionId, callId, output });
     } catch (error) {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import * as vscode from "vscode";
+import { changesTitles } from "./chat/changes";
 import { Chats } from "./chat/chats";
 import { chatCommands } from "./chat/commands";
 import { Highlighter } from "./chat/highlighter";
@@ -27,13 +28,13 @@ import { findSession } from "./views/findSession";
 import { notifyFinished } from "./views/finished";
 import { editSelection } from "./views/inlineEdit";
 import { showServers } from "./views/mcpServers";
-import { proposalCommands } from "./views/proposal";
 import { ProposedChanges } from "./views/proposedChanges";
 import { Questions } from "./views/questions";
 import { ReadState } from "./views/readState";
 import { folders, SessionTree } from "./views/sessionTree";
 import { StatusItem } from "./views/status";
-import { Texts } from "./views/textDocuments";
+import { closeStale } from "./views/tabs";
+import { Texts, textSchemes } from "./views/textDocuments";
 import { Traces } from "./views/traces";
 import { Setup } from "./providers/setup";
 import { Sidebar } from "./sidebar";
@@ -82,6 +83,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
   const daemon = new Daemon({ program: () => program(context, bundled, inDemo()), version, log });
   const sessions = new Sessions(daemon, log);
   const texts = new Texts();
+  void closeStale(textSchemes, Object.values(changesTitles));
   const choices = new Choices(texts);
   const themes = new vscode.EventEmitter<void>();
   const highlighter = new Highlighter((grammar) => loadGrammar(context.extensionPath, grammar), tokenTheme());
@@ -99,12 +101,12 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
   const tree = new SessionTree(sessions, seen, () => "reason" in daemon.state);
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
   const status = new StatusItem();
-  const tools = new EditorTools(daemon, texts, log);
+  const tools = new EditorTools(daemon, choices, log);
   const config = new ConfigFile(() => program(context, bundled, false), daemon, log);
   const setup = new Setup({
     daemon, connect: () => new Daemon({ program: () => program(context, bundled, false), version, log }), chats, inDemo, openConfig: () => config.open(),
   });
-  const sidebar: Sidebar = new Sidebar(daemon, sessions, log, texts, choices);
+  const sidebar: Sidebar = new Sidebar(daemon, sessions, log, texts, choices, chats.say);
 
   const redraw = new Throttle(() => {
     const open = questions.decisions.length;
@@ -161,15 +163,17 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
     notifyFinished(daemon, sessions, (id) => chats.visible(id), (id) => isShown(sessions, id)),
     ...register(log, {
-      ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo, offerModel: () => setup.offerModel() }), ...sidebar.commands, ...chatCommands(daemon, texts, chats, traces), ...setup.commands, ...proposalCommands,
+      ...sessionCommands({ daemon, sessions, chats, questions, log, demo, inDemo, offerModel: () => setup.offerModel() }), ...sidebar.commands, ...chatCommands(daemon, texts, chats, traces), ...setup.commands, 
       ...proposed.commands,
       openConfig: () => config.open(),
       commitMessage: (of: { rootUri?: vscode.Uri } | undefined) => writeCommitMessage(daemon, of),
-      editSelection: () => editSelection(daemon, texts),
+      editSelection: () => editSelection(daemon, choices),
+      applyEdit: (uri?: vscode.Uri) => choices.respond(uri, true),
+      discardEdit: (uri?: vscode.Uri) => choices.respond(uri, false),
       trustReviewed: (uri?: vscode.Uri) => choices.respond(uri, true),
       showChoice: () => choices.reveal(),
       findSession: (_: undefined, words?: unknown) => findSession(daemon, sessions, typeof words === "string" ? words : ""),
-      mcpServers: () => showServers(daemon, texts, (plugin, cwd) => sidebar.review(plugin, cwd), chats.active?.followed.view?.session.cwd ?? realFolders()[0]),
+      mcpServers: () => showServers({ daemon, texts, say: chats.say, review: (plugin, cwd) => sidebar.review(plugin, cwd) }, chats.active?.followed.view?.session.cwd ?? realFolders()[0]),
     }),
     vscode.workspace.onDidChangeConfiguration((e) => (e.affectsConfiguration("lashd.path") || e.affectsConfiguration("lashd.home") ? daemon.start() : show())),
     vscode.workspace.onDidChangeWorkspaceFolders(show),

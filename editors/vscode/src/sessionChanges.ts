@@ -19,7 +19,7 @@ export async function compact({ daemon, chats }: Parts, sessionId: SessionID, in
   if (preview.compacts) {
     chats.give(sessionId, { type: "compaction", preview, instructions });
   } else {
-    void vscode.window.showInformationMessage("lashd: The history is too short to compact.");
+    void chats.say(sessionId, "The history is too short to compact.");
   }
 }
 

@@ -13,6 +13,7 @@ import { SnapshotCommands } from "./views/snapshotCommands";
 import { Snapshots, SnapshotTree } from "./views/snapshotTree";
 import { showTask } from "./views/taskTerminal";
 import { Tasks, TaskTree } from "./views/taskTree";
+import type { Say } from "./toasts";
 import type { Texts } from "./views/textDocuments";
 import { ToolTree, type ToolNode } from "./views/toolTree";
 
@@ -28,17 +29,17 @@ export class Sidebar {
   private readonly restore: SnapshotCommands;
   private readonly closing: vscode.Disposable[];
 
-  constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, log: vscode.LogOutputChannel, texts: Texts, choices: Choices) {
+  constructor(private readonly daemon: Daemon, private readonly sessions: Sessions, log: vscode.LogOutputChannel, texts: Texts, choices: Choices, say: Say) {
     this.tools = new SessionTools(daemon, log);
     this.tasks = new Tasks(daemon, log);
-    this.plugins = new Plugins(daemon, this.tools, texts, choices);
+    this.plugins = new Plugins(daemon, this.tools, texts, choices, say);
     this.snapshots = new Snapshots(daemon, log);
     const problems = new Problems();
     const tools = new ToolTree(this.tools);
     const view = vscode.window.createTreeView("lashd.tools", { treeDataProvider: tools, manageCheckboxStateManually: true });
     const tasks = vscode.window.createTreeView("lashd.tasks", { treeDataProvider: new TaskTree(this.tasks) });
     const snapshots = vscode.window.createTreeView("lashd.snapshots", { treeDataProvider: new SnapshotTree(this.snapshots) });
-    this.restore = new SnapshotCommands(daemon, sessions, this.snapshots, texts, (snapshot) => snapshots.reveal({ snapshot }, { select: true, focus: false }));
+    this.restore = new SnapshotCommands(daemon, sessions, this.snapshots, texts, say, (snapshot) => snapshots.reveal({ snapshot }, { select: true, focus: false }));
     view.onDidChangeCheckboxState((e) => void tools.toggle(e.items));
     this.tools.onChange(() => problems.show(this.tools.plugins));
     // The daemon watches the plugins of a workspace after it has found the first one. When a directory tree appears, VS Code reports only

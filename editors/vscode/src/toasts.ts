@@ -1,4 +1,11 @@
 import { toastText } from "./model/toast";
+import type { SessionID } from "./protocol";
+
+/**
+ * Say says something about a session where the user sees it, without covering an input: in its chat if that is visible, else in a notification. It
+ * returns the button that the user chooses. Without a session, the chat is the active one.
+ */
+export type Say = (sessionId: SessionID | undefined, text: string, ...buttons: string[]) => Thenable<string | undefined>;
 
 /** The longest text of which VS Code shows every word without a button, in characters. */
 const maxWithoutButton = 60;

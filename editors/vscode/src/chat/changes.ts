@@ -14,12 +14,15 @@ export async function showChange(texts: Texts, change: FileChange, cwd: string):
   await vscode.commands.executeCommand("vscode.diff", left, right, title);
 }
 
+/** changesTitles are the titles of editors with the changes of several files. */
+export const changesTitles = { turn: "Changes of the turn", point: "File changes" };
+
 /** showChanges opens all file changes of a turn or a file point in a multi-file diff editor. */
 export async function showChanges({ daemon, texts }: { daemon: Daemon; texts: Texts }, selection: SessionDiffParams, cwd: string): Promise<void> {
   const { data, nextCursor } = await daemon.call("session/diff", { ...selection, limit: 500 });
   const all = await Promise.all(data.map(async ({ path, diff = "" }) => ({ path, ...(await diffSides(texts, { path, diff }, cwd)) })));
   const resources = all.map(({ path, left, right }) => [fileUri(cwd, path), left, right]);
-  await vscode.commands.executeCommand("vscode.changes", `${selection.turnId === undefined ? "File changes" : "Changes of the turn"}${nextCursor ? " (first 500 files)" : ""}`, resources);
+  await vscode.commands.executeCommand("vscode.changes", `${changesTitles[selection.turnId === undefined ? "point" : "turn"]}${nextCursor ? " (first 500 files)" : ""}`, resources);
 }
 
 /** previewSides returns a file without and with what a call would change. If the file changed since, it returns only the parts that the diff has. */

@@ -6,6 +6,7 @@ import { ChatPanel, viewType, type Context, type Given } from "./panel";
 import { SideChat } from "./sideChat";
 import { tabSurface, type Surface } from "./surface";
 import { UnusedSessions } from "./unused";
+import { shownWhole, type Say } from "../toasts";
 
 /** Place is where a chat can be. */
 export type Place = "editor" | "sideBar";
@@ -24,7 +25,7 @@ export class Chats implements vscode.WebviewPanelSerializer {
   private readonly unused: UnusedSessions;
   private moving?: SessionID; // the session whose chat gets another place
 
-  constructor(private readonly context: Omit<Context, "used">, state: vscode.Memento) {
+  constructor(private readonly context: Omit<Context, "used" | "say">, state: vscode.Memento) {
     this.side = new SideChat(state, (id, surface) => this.add(id, surface));
     this.unused = new UnusedSessions(context.daemon, state, context.log);
   }
@@ -123,6 +124,12 @@ export class Chats implements vscode.WebviewPanelSerializer {
     return this.open.get(id)?.visible ?? false;
   }
 
+  /** say implements Say. */
+  readonly say: Say = (sessionId, text, ...buttons) => {
+    const chat = sessionId === undefined ? this.active : this.open.get(sessionId);
+    return chat?.visible ? chat.say(text, buttons) : vscode.window.showInformationMessage(...shownWhole(`lashd: ${text}`, ...buttons));
+  };
+
   /** active returns the chat that the user turned to last. */
   get active(): ChatPanel | undefined {
     return this.last;
@@ -168,7 +175,7 @@ export class Chats implements vscode.WebviewPanelSerializer {
 
   private add(id: SessionID, panel: Surface) {
     this.leave(id); // a session has one chat
-    const context = { ...this.context, used: () => this.unused.used(id) };
+    const context = { ...this.context, say: this.say, used: () => this.unused.used(id) };
     const chat = new ChatPanel(panel, new FollowedSession(this.context.daemon, id, this.context.log), context);
     this.open.set(id, chat);
     this.last = chat;

@@ -15,7 +15,7 @@ import { chooseEffort, chooseMode, chooseModel, chooseSandbox } from "./settings
 
 /** chatCommands returns the commands on the active chat. */
 export function chatCommands(daemon: Daemon, texts: Texts, chats: Chats, traces: Traces): Commands {
-  const editor = { daemon, texts };
+  const editor = { daemon, texts, say: chats.say };
   const activeSession = (): Session => {
     const session = chats.active?.followed.view?.session;
     if (!session) {
@@ -28,7 +28,7 @@ export function chatCommands(daemon: Daemon, texts: Texts, chats: Chats, traces:
     return { session, items: chats.active?.followed.view?.items ?? [], give: (message) => chats.give(session.sessionId, message) };
   };
   return {
-    help: () => showHelp(daemon, activeSession().sessionId, activeChat().give),
+    help: () => showHelp(daemon, chats.say, activeSession().sessionId, activeChat().give),
     undoTurn: () => undoNewest(editor, activeChat()),
     goBack: () => goBack(editor, activeChat()),
     newestChanges: () => newestChanges(editor, activeSession()),

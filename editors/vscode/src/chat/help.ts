@@ -5,11 +5,12 @@ import { ownNames } from "../model/slashCommands";
 import type { SessionID } from "../protocol";
 import { commandsFor, runCommand } from "./input";
 import type { Suggestion, ToWebview } from "./messages";
+import type { Say } from "../toasts";
 
 type Item = vscode.QuickPickItem & { suggestion?: Suggestion };
 
 /** showHelp lists the commands of a session. A chosen command runs, or is put into the input if it goes with a text. */
-export async function showHelp(daemon: Daemon, sessionId: SessionID, give: (message: ToWebview & { type: "draft" }) => void): Promise<void> {
+export async function showHelp(daemon: Daemon, say: Say, sessionId: SessionID, give: (message: ToWebview & { type: "draft" }) => void): Promise<void> {
   const all = await commandsFor("", daemon, sessionId);
   const names = new Map(ownNames().map(([name = "", ...also]) => [`/${name}`, also]));
   const [own, others] = [all.filter(({ label }) => names.has(label)), all.filter(({ label }) => !names.has(label))];
@@ -21,7 +22,7 @@ export async function showHelp(daemon: Daemon, sessionId: SessionID, give: (mess
   const placeHolder = "Type / for these commands, @ to attach, // for a text that begins with a slash";
   const { suggestion } = (await vscode.window.showQuickPick(items, { title: "Commands of the chat", placeHolder, matchOnDescription: true })) ?? {};
   if (suggestion?.command !== undefined) {
-    await runCommand(daemon, sessionId, suggestion.command, "");
+    await runCommand(daemon, say, sessionId, suggestion.command, "");
   } else if (suggestion?.insert !== undefined) {
     give({ type: "draft", text: `${suggestion.insert} `, replace: true });
   }

@@ -6,7 +6,7 @@ import type { CommandCall, SessionID } from "../protocol";
 import { attachmentOf, mentionSuggestions, symbolSuggestions } from "./mentions";
 import type { FromWebview, Suggestion, ToWebview } from "./messages";
 import type { Resources } from "./resources";
-import { shownWhole } from "../toasts";
+import type { Say } from "../toasts";
 
 /** InputRequest is a request of the page about the text that the user types. */
 type InputRequest = FromWebview & { type: "suggest" | "resources" | "mention" | "command" | "history" };
@@ -14,6 +14,7 @@ type InputRequest = FromWebview & { type: "suggest" | "resources" | "mention" | 
 /** Place is the chat in which the user types. */
 interface Place {
   daemon: Daemon;
+  say: Say;
   sessionId: SessionID;
   cwd: string;
   resources: Resources;
@@ -25,7 +26,7 @@ const maxHistory = 100;
 
 /** handleInput answers a request about the input of a chat. */
 export async function handleInput(request: InputRequest, place: Place): Promise<void> {
-  const { daemon, sessionId, cwd, resources, post } = place;
+  const { daemon, say, sessionId, cwd, resources, post } = place;
   switch (request.type) {
     case "suggest":
       return suggest(request, place);
@@ -34,7 +35,7 @@ export async function handleInput(request: InputRequest, place: Place): Promise<
     case "mention":
       return post(await attachmentOf(request.mention));
     case "command":
-      return runCommand(daemon, sessionId, request.name, request.text);
+      return runCommand(daemon, say, sessionId, request.name, request.text);
     case "history": {
       const { data } = await daemon.call("session/inputs", { cwd, limit: maxHistory });
       return post({ type: "history", inputs: data.map(({ text }) => text).filter((text) => text !== "") });
@@ -94,7 +95,7 @@ export async function startOf(daemon: Daemon, sessionId: SessionID, text: string
 }
 
 /** runCommand runs a command of the chat: one of the extension, or an operation of a plugin. */
-export async function runCommand(daemon: Daemon, sessionId: SessionID, name: string, text: string): Promise<void> {
+export async function runCommand(daemon: Daemon, say: Say, sessionId: SessionID, name: string, text: string): Promise<void> {
   const own = ownCommand(name);
   if (own !== undefined) {
     await vscode.commands.executeCommand(`lashd.${own}`, undefined, text);
@@ -106,5 +107,5 @@ export async function runCommand(daemon: Daemon, sessionId: SessionID, name: str
   }
   const params = { name, args: operationArgs(operation, text), ...(operation.session !== "forbidden" && { sessionId }) };
   await daemon.change(operation.kind === "task" ? "operation/task" : "operation/command", params);
-  void vscode.window.showInformationMessage(...shownWhole(`lashd: /${name} has run.`));
+  void say(sessionId, `/${name} has run.`);
 }

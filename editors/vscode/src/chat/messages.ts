@@ -121,6 +121,8 @@ export type ToWebview =
   | { type: "draft"; text: string; replace?: boolean }
   | { type: "undraft"; text: string } // the turn with this input is back
   | { type: "sent"; ok: boolean }
+  /** says something above the input, until the user closes it or chooses a button */
+  | { type: "notice"; id: number; text: string; buttons: string[] }
   | { type: "failed"; message: string };
 
 /** Mark says what a typed word can be: something to attach, a command, or an argument of a prompt. */
@@ -140,6 +142,8 @@ export type FromWebview =
   | { type: "preview"; decisionId: DecisionID; file: number }
   /** run a call once more to which the sandbox refused something: with the hosts that it lacked, or outside the sandbox */
   | { type: "again"; itemId: ItemID; withHosts: boolean }
+  /** the user chose a button of a notice, or closed it */
+  | { type: "noticed"; id: number; button?: string }
   | { type: "withdraw"; inputId: InputID }
   | { type: "older" }
   | { type: "attach" }

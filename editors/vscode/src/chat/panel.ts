@@ -9,9 +9,10 @@ import type { Texts } from "../views/textDocuments";
 import type { Highlighter } from "./highlighter";
 import type { FromWebview, Options, Recent, ToWebview } from "./messages";
 import { page } from "./page";
+import { Notices } from "./notices";
 import type { Surface } from "./surface";
 import { Requests } from "./requests";
-import { shownWhole } from "../toasts";
+import { shownWhole, type Say } from "../toasts";
 import { Untrusted } from "./untrusted";
 
 export const viewType = "lashd.chat";
@@ -28,6 +29,7 @@ export interface Context {
   extensionUri: vscode.Uri;
   log: vscode.LogOutputChannel;
   texts: Texts;
+  say: Say;
   highlighter: Highlighter;
   /** fires when the colors of code change */
   onTheme: vscode.Event<void>;
@@ -66,6 +68,7 @@ export class ChatPanel {
   private readonly deadlines = new Deadlines();
   private readonly requests: Requests;
   private readonly untrusted: Untrusted;
+  private readonly notices = new Notices((message) => this.post(message));
 
   constructor(private readonly panel: Surface, readonly followed: FollowedSession, private readonly context: Context) {
     this.requests = new Requests(context, followed, (message) => this.post(message));
@@ -109,6 +112,11 @@ export class ChatPanel {
   give(message: Given): void {
     this.reveal();
     this.post(message);
+  }
+
+  /** say shows a text with buttons above the input. It returns the chosen button; undefined if the user closes the text or the chat. */
+  say(text: string, buttons: string[]): Promise<string | undefined> {
+    return this.notices.show(text, buttons);
   }
 
   /** visibilityChanged handles hiding and showing. VS Code unloads a hidden page; it sends "ready" when it is loaded again. */
@@ -173,11 +181,15 @@ export class ChatPanel {
   }
 
   private async handle(message: FromWebview): Promise<unknown> {
+    if (message.type === "noticed") {
+      return this.notices.end(message.id, message.button);
+    }
     if (message.type !== "ready") {
       return this.requests.handle(message);
     }
     this.ready = true;
     this.reset();
+    this.notices.showAgain();
     this.undelivered.splice(0).forEach((late) => this.post(late));
   }
 
@@ -189,6 +201,7 @@ export class ChatPanel {
   private dispose() {
     this.open = false;
     clearTimeout(this.timer);
+    this.notices.close();
     this.followed.close();
     this.closing.forEach((closing) => void closing.dispose());
     this.closed.fire();

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { toInput } from "../model/input";
 import { titleFrom } from "../model/sessions";
+import { undoQuestion } from "../model/turns";
 import type { CommandCall } from "../protocol";
 import type { FollowedSession } from "../sessions";
 import { answerDecision, runAgain } from "./answers";
@@ -13,8 +14,8 @@ import type { Attached, FromWebview, ToWebview, WhenBusy } from "./messages";
 import type { Context } from "./panel";
 import { rewind, rewindMessage } from "./rewind";
 
-/** Request is a message of the page of a chat, except that the page is ready. */
-export type Request = Exclude<FromWebview, { type: "ready" }>;
+/** Request is a message of the page of a chat that asks for something. */
+export type Request = Exclude<FromWebview, { type: "ready" | "noticed" }>;
 
 type Of<T extends Request["type"]> = Request & { type: T };
 
@@ -59,7 +60,7 @@ export class Requests {
       case "mention":
       case "command":
       case "history":
-        return handleInput(message, { daemon, sessionId, cwd: this.cwd, resources: this.resources, post: this.post });
+        return handleInput(message, { daemon, say: this.context.say, sessionId, cwd: this.cwd, resources: this.resources, post: this.post });
       case "highlight":
         return this.post({ type: "highlighted", id: message.id, lines: this.context.highlighter.tokens(message.language, message.code) });
       case "show":
@@ -111,11 +112,11 @@ export class Requests {
     }
     if (start.kind === "own") {
       this.post({ type: "sent", ok: true }); // first, because the command may write into the input
-      return runCommand(daemon, sessionId, start.call.name, start.call.arguments);
+      return runCommand(daemon, this.context.say, sessionId, start.call.name, start.call.arguments);
     }
     this.context.used();
     if (start.kind === "operation") {
-      await runCommand(daemon, sessionId, start.call.name, start.call.arguments);
+      await runCommand(daemon, this.context.say, sessionId, start.call.name, start.call.arguments);
       return this.post({ type: "sent", ok: true });
     }
     const sent = escaped ? text.slice(1) : text;
@@ -176,10 +177,9 @@ export class Requests {
 
   /** rewind undoes a turn or a message, and puts its text back into the input. */
   private async rewind(message: Of<"rewind" | "rewindMessage">) {
-    const { daemon } = this.context;
-    const { id } = this.followed;
+    const { id, view } = this.followed;
     const back = () => this.post({ type: "undraft", text: message.text });
-    const done = message.type === "rewindMessage" ? await rewindMessage(daemon, id, nodeOf(message.itemId), back) : await rewind(this.context, id, message.turnId, this.cwd, back);
+    const done = message.type === "rewindMessage" ? await rewindMessage(this.context, id, nodeOf(message.itemId), back) : await rewind(this.context, id, message.turnId, { cwd: this.cwd, question: undoQuestion(view?.items ?? [], message.turnId), reverted: back });
     if (done && done !== "only") {
       this.post({ type: "draft", text: message.text });
     }

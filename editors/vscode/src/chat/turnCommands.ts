@@ -1,13 +1,10 @@
 import * as vscode from "vscode";
-import type { Daemon } from "../daemon/daemon";
-import { turnsOf, type ShownTurn } from "../model/turns";
+import { turnsOf, undoQuestion, type ShownTurn } from "../model/turns";
 import type { Item, Session } from "../protocol";
 import { labelText } from "../model/printable";
-import type { Texts } from "../views/textDocuments";
 import { showChanges } from "./changes";
 import type { ToWebview } from "./messages";
-import { rewind } from "./rewind";
-import { shownWhole } from "../toasts";
+import { rewind, type Editor } from "./rewind";
 
 /** Chat is the chat whose turns a command changes. */
 export interface Chat {
@@ -17,23 +14,17 @@ export interface Chat {
   give: (message: ToWebview & { type: "draft" | "undraft" }) => void;
 }
 
-/** Editor shows changes. */
-interface Editor {
-  daemon: Daemon;
-  texts: Texts;
-}
-
 /** undoNewest undoes the newest turn of a chat after the user has chosen what and seen a preview. */
 export async function undoNewest(editor: Editor, chat: Chat): Promise<void> {
   const newest = turnsOf(chat.items)[0];
-  await (newest ? undo(editor, chat, newest) : nothing("There is no turn to undo."));
+  await (newest ? undo(editor, chat, newest) : editor.say(chat.session.sessionId, "There is no turn to undo."));
 }
 
 /** goBack lets the user choose a turn, and undoes it and all later ones. */
 export async function goBack(editor: Editor, chat: Chat): Promise<void> {
   const turns = turnsOf(chat.items);
   if (turns.length === 0) {
-    return nothing("There is no turn to go back to.");
+    return void (await editor.say(chat.session.sessionId, "There is no turn to go back to."));
   }
   const items = turns.map((turn) => ({ label: labelText(turn.input.split("\n")[0] ?? ""), turn }));
   const picked = await vscode.window.showQuickPick(items, { title: "Go back to before a turn", placeHolder: "This turn and all later ones are undone, after a preview" });
@@ -44,16 +35,12 @@ export async function goBack(editor: Editor, chat: Chat): Promise<void> {
 export async function newestChanges(editor: Editor, { sessionId, cwd }: Session): Promise<void> {
   const { data } = await editor.daemon.call("session/points", { sessionId });
   const newest = data.findLast(({ kind, undone, files }) => kind === "turn" && !undone && files > 0);
-  await (newest ? showChanges(editor, { sessionId, pointId: newest.pointId }, cwd) : nothing("This session changed no files, or all changes were undone."));
+  await (newest ? showChanges(editor, { sessionId, pointId: newest.pointId }, cwd) : editor.say(sessionId, "This session changed no files, or all changes were undone."));
 }
 
-async function undo(editor: Editor, { session: { sessionId, cwd }, give }: Chat, { turnId, input }: ShownTurn) {
-  const done = await rewind(editor, sessionId, turnId, cwd, () => give({ type: "undraft", text: input }));
+async function undo(editor: Editor, { session: { sessionId, cwd }, items, give }: Chat, { turnId, input }: ShownTurn) {
+  const done = await rewind(editor, sessionId, turnId, { cwd, question: undoQuestion(items, turnId), reverted: () => give({ type: "undraft", text: input }) });
   if (done && done !== "only") {
     give({ type: "draft", text: input });
   }
-}
-
-async function nothing(text: string) {
-  await vscode.window.showInformationMessage(...shownWhole(`lashd: ${text}`));
 }

@@ -1,4 +1,5 @@
 import type { PluginServer } from "../protocol";
+import { counted } from "./sessions";
 
 /** ServerAction is a button of an MCP server. */
 export type ServerAction = "log" | "restart" | "signIn" | "signOut" | "configure" | "remove";
@@ -9,6 +10,24 @@ const broken = new Set(["failed", "quarantined", "unreachable"]);
 /** isBroken reports whether a server does not work, so that a user wants to know why. */
 export function isBroken({ state }: PluginServer): boolean {
   return broken.has(state);
+}
+
+/** isSettled reports whether the start of a server has ended, or waits for the user. */
+export function isSettled(server: PluginServer): boolean {
+  return server.state === "ready" || server.login === "needed" || isBroken(server);
+}
+
+/** outcomeText says in a sentence or two how the start of a server ended. */
+export function outcomeText(server: PluginServer): string {
+  const { name, tools, error = "" } = server;
+  if (server.login === "needed") {
+    return `${name} needs you to sign in.`;
+  }
+  if (isBroken(server)) {
+    return `${name} ${stateText(server)}${error === "" ? "." : `: ${error.replace(/\.?$/, ".")}`}`;
+  }
+  const uses = "Your sessions can use it from their next turn on.";
+  return server.state === "ready" ? `${name} is ready, with ${counted(tools, "tool")}. ${uses}` : `${name} is added, but has not started yet.`;
 }
 
 /** actionsOf returns what a user can do with a server, the most useful first. file is the file that declares it, if it is known. */
@@ -24,6 +43,21 @@ const states: Record<string, string> = { idle: "not started yet", quarantined: "
 export function stateText({ state, login }: PluginServer): string {
   const text = states[state] ?? state;
   return login === "needed" ? "needs you to sign in" : login === "loggedIn" ? `${text}, signed in` : text;
+}
+
+/** Levels says where servers can be added: for all sessions of the user, or in a folder. */
+export interface Levels {
+  /** the file of the user's own servers */
+  user?: string;
+  cwd?: string;
+}
+
+/** placesFor returns the places where a server can be added, as entries of a list. The open folder is first, because most servers belong to one. */
+export function placesFor({ user, cwd }: Levels): { label: string; detail: string; folder?: string }[] {
+  return [
+    ...(cwd === undefined ? [] : [{ label: "$(root-folder) This folder", detail: "Stored in its .mcp.json. You review the file next; then the server starts.", folder: cwd }]),
+    ...(user === undefined ? [] : [{ label: "$(account) All of your sessions", detail: `Stored in ${user}, as lash mcp add does.` }]),
+  ];
 }
 
 /** ServersFile is an .mcp.json. */

@@ -1,26 +1,39 @@
 import type { PluginReadResult, PluginReviewFile } from "../protocol";
+import { pluginTitle } from "./pluginStatus";
 import { counted } from "./sessions";
 import { onOneLine } from "./printable";
+
+/** The length of the lines of a sentence, in characters, so that a narrow editor shows all of it. */
+const maxLine = 60;
 
 /** reviewText shows what trust in a plugin covers: what the plugin does, and its files with their texts. */
 export function reviewText({ plugin, contributes, reach, digest }: PluginReadResult, files: readonly PluginReviewFile[]): string {
   const part = (title: string, lines: string[] | undefined) => (lines?.length ? [`${title}:`, ...lines.map((line) => `  ${onOneLine(line)}`)] : []);
   return [
-    `Trust in ${plugin.name} covers exactly the ${counted(files.length, "file")} below and the commands that they declare.`,
-    "A change of one needs a new review.",
-    "Its programs run with your permissions, in the sandbox of the session if it has one.",
-    "Trust with the button in the title of this editor; closing it changes nothing.",
+    ...linesOf(`Trust in ${onOneLine(pluginTitle(plugin))} covers exactly the ${counted(files.length, "file")} below and the commands that they declare.`),
+    ...linesOf("A change of one of them needs a new review."),
+    ...linesOf("Its programs run with your permissions, in the sandbox of the session if it has one."),
+    ...linesOf("The button Trust These Files is in the title of this editor. Closing the editor changes nothing."),
+    "",
     ...part("Adds", contributes.map(({ kind, name, detail }) => `${kind} ${name}${detail ? `: ${detail}` : ""}`)),
     ...part("Runs", reach.commands?.map((argv) => JSON.stringify(argv))),
     ...part("Not covered by trust", reach.uncovered),
     ...part("Addresses", reach.addresses),
     ...part("Environment", reach.environment),
     ...part("Capabilities", reach.capabilities),
-    ...part("Configuration", reach.configures ? ["can change the configuration of sessions; it can make approval only stricter"] : undefined),
+    ...part("Configuration", reach.configures ? linesOf("can change the configuration of sessions; it can make approval only stricter") : undefined),
     ...part("Missing files that its commands name", reach.files?.filter((file) => !file.digest).map(({ path }) => path)),
     ...part("Digest", digest ? [`sha256 ${digest}`] : undefined),
     ...files.map(fileText),
   ].join("\n");
+}
+
+/** linesOf breaks a sentence into lines. */
+function linesOf(sentence: string): string[] {
+  return sentence.split(" ").reduce<string[]>((lines, word) => {
+    const last = lines.pop();
+    return last === undefined ? [word] : last.length + 1 + word.length <= maxLine ? [...lines, `${last} ${word}`] : [...lines, last, word];
+  }, []);
 }
 
 /** beforeText shows the files of the version that is trusted now, to compare them; undefined if there is none. Of a file outside the plugin, only the digest is known. */

@@ -7,6 +7,12 @@ export interface ShownTurn {
   input: string;
 }
 
+/** undoQuestion asks whether to undo a turn, and those after it if there are any. */
+export function undoQuestion(items: readonly Item[], turnId: TurnID): string {
+  const newest = items.findLast((item) => item.turnId !== undefined)?.turnId;
+  return `Undo this turn${newest === turnId ? "" : " and all later turns"}`;
+}
+
 /** turnsOf returns the turns of items that begin with an input of the user, newest first. Attached texts and later inputs of a turn do not count. */
 export function turnsOf(items: readonly Item[]): ShownTurn[] {
   const inputs = new Map<TurnID, string>();

@@ -3,8 +3,8 @@ import type { Texts } from "./textDocuments";
 import { labelText } from "../model/printable";
 import { addressOf, tabs, uriOf } from "./tabs";
 
-/** Kind is what an editor asks: to trust the files of a plugin. The menus of the editor title know it by the scheme of the document. */
-export type Kind = "lashd-trust";
+/** Kind is what an editor asks: to trust the files of a plugin, or to apply an edit. The menus of the editor title know it by the scheme of the document. */
+export type Kind = "lashd-trust" | "lashd-edit";
 
 /** Choice is a text that the user accepts or rejects. */
 export interface Choice {
@@ -14,6 +14,8 @@ export interface Choice {
   /** the name of the document, from which the editor takes the language */
   name: string;
   text: string;
+  /** how to answer, for the status bar */
+  hint?: string;
   /** what the text replaces; undefined opens the text alone */
   before?: string;
   /** aborted when nobody waits for the answer any more */
@@ -23,6 +25,8 @@ export interface Choice {
 interface Open {
   answer: (accepted: boolean) => void;
   title: string;
+  /** its editor is open; only then does a missing editor mean that the user closed it */
+  shown: boolean;
 }
 
 /**
@@ -40,15 +44,16 @@ export class Choices {
   }
 
   /** ask shows a text and reports whether the user accepted it. It closes the editor afterwards. */
-  async ask({ kind, title, name, text, before, signal }: Choice): Promise<boolean> {
+  async ask({ kind, title, name, text, hint, before, signal }: Choice): Promise<boolean> {
     const uri = this.texts.add(name, text, kind);
     const key = uri.toString();
-    const answered = new Promise<boolean>((answer) => this.open.set(key, { answer, title }));
+    const answered = new Promise<boolean>((answer) => this.open.set(key, { answer, title: [title, hint].filter(Boolean).join(": "), shown: false }));
     const abort = () => this.answer(key, false);
     signal?.addEventListener("abort", abort);
     this.show();
     try {
       await showChoice(uri, title, before === undefined ? undefined : this.texts.add(name, before));
+      this.setShown(key);
       if (signal?.aborted) {
         abort();
       }
@@ -88,9 +93,16 @@ export class Choices {
     this.open.get(key)?.answer(accepted);
   }
 
+  private setShown(key: string) {
+    const one = this.open.get(key);
+    if (one) {
+      one.shown = true;
+    }
+  }
+
   private rejectClosed() {
-    const shown = new Set(tabs().map((tab) => uriOf(tab)?.toString()));
-    [...this.open.keys()].filter((key) => !shown.has(key)).forEach((key) => this.answer(key, false));
+    const there = new Set(tabs().map((tab) => uriOf(tab)?.toString()));
+    [...this.open].filter(([key, { shown }]) => shown && !there.has(key)).forEach(([key]) => this.answer(key, false));
   }
 
   private show() {

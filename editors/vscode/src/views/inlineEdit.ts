@@ -1,12 +1,12 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { editPrompt, replacementOf } from "../model/inlineEdit";
-import { confirmEdit } from "./proposal";
-import type { Texts } from "./textDocuments";
-import { toastText } from "../model/toast";
+import type { Choices } from "./choices";
+import { confirmEdit } from "./proposedEdit";
+import { labelText } from "../model/printable";
 
 /** editSelection asks what to change in the selection of the active editor, shows the change as a diff, and makes it if the user accepts. */
-export async function editSelection(daemon: Daemon, texts: Texts): Promise<void> {
+export async function editSelection(daemon: Daemon, choices: Choices): Promise<void> {
   const editor = vscode.window.activeTextEditor;
   if (!editor || editor.selection.isEmpty) {
     throw new Error("Select the text to edit first.");
@@ -21,10 +21,10 @@ export async function editSelection(daemon: Daemon, texts: Texts): Promise<void>
   const text = document.getText();
   const [start, end] = [document.offsetAt(selection.start), document.offsetAt(selection.end)];
   const prompt = editPrompt({ path, language: document.languageId, before: text.slice(0, start), selected, after: text.slice(end), wish });
-  const progress = { location: vscode.ProgressLocation.Notification, title: toastText(`lashd edits ${path}`) };
+  const progress = { location: vscode.ProgressLocation.Window, title: labelText(`lashd edits ${path}`) };
   const reply = await vscode.window.withProgress(progress, () => daemon.change("completion/create", { text: prompt, label: "inline edit" }));
   const after = text.slice(0, start) + replacementOf(reply.text, selected) + text.slice(end);
-  if (!(await confirmEdit(texts, { path, before: text, after, signal: new AbortController().signal }))) {
+  if (!(await confirmEdit(choices, { path, before: text, after, signal: new AbortController().signal }))) {
     return;
   }
   if (document.getText() !== text) {

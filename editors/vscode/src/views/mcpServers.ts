@@ -1,25 +1,26 @@
 import { join } from "node:path";
 import * as vscode from "vscode";
 import { messageOf, type Daemon } from "../daemon/daemon";
-import { actionsOf, isBroken, nameProblem, stateText, type ServerAction } from "../model/mcpServers";
-import { isLayout, statusText } from "../model/pluginStatus";
+import { actionsOf, isBroken, nameProblem, placesFor, stateText, type Levels, type ServerAction } from "../model/mcpServers";
+import { isLayout, pluginTitle, statusText } from "../model/pluginStatus";
 import { counted } from "../model/sessions";
 import type { PluginInfo, PluginServer } from "../protocol";
 import { addToFile, folderServers, removeFromFile, serverFile, userFile } from "./mcpFiles";
 import { signIn } from "./mcpSignIn";
 import { showTexts, type Texts } from "./textDocuments";
-import { shownWhole } from "../toasts";
+import { sayOutcome } from "./mcpOutcome";
+import { shownWhole, type Say } from "../toasts";
 import { labelText } from "../model/printable";
 
-type Item = vscode.QuickPickItem & { plugin?: string; server?: string; file?: string; error?: string; add?: boolean; review?: boolean };
+type Item = vscode.QuickPickItem & { plugin?: string; title?: string; server?: string; file?: string; error?: string; add?: boolean; review?: boolean };
 
-/** Review lets the user review and trust a plugin of a folder. */
-export type Review = (plugin: string, cwd: string) => Promise<void>;
-
-/** Levels says where servers can be added: for all sessions of the user, or in a folder. */
-interface Levels {
-  user?: string;
-  cwd?: string;
+/** Parts are the parts of the extension that the list of servers uses. */
+export interface Parts {
+  daemon: Daemon;
+  texts: Texts;
+  say: Say;
+  /** lets the user review and trust a plugin of a folder */
+  review: (plugin: string, cwd: string) => Promise<void>;
 }
 
 interface ActionButton extends vscode.QuickInputButton {
@@ -38,7 +39,8 @@ const buttons: Record<ServerAction, ActionButton> = {
 };
 
 /** showServers lists the MCP servers of the plugins in a directory, with their states. Buttons act on a server; the last entry adds one. */
-export async function showServers(daemon: Daemon, texts: Texts, review: Review, cwd: string | undefined): Promise<void> {
+export async function showServers(parts: Parts, cwd: string | undefined): Promise<void> {
+  const { daemon, texts, review, say } = parts;
   const place = cwd === undefined ? {} : { cwd };
   const pick = Object.assign(vscode.window.createQuickPick<Item>(), { title: "MCP servers", matchOnDescription: true });
   let levels: Levels = { cwd };
@@ -48,19 +50,19 @@ export async function showServers(daemon: Daemon, texts: Texts, review: Review, 
     pick.items = [...data.flatMap(itemsOf), { label: "$(add) Add a server\u2026", add: true }];
     pick.placeholder = pick.items.some(({ server }) => server) ? "Choose a server to see its log" : "There are no MCP servers yet.";
   };
-  const act = async ({ plugin = "", server = "", file = "", error = "" }: Item, action: ServerAction) => {
+  const act = async ({ plugin = "", title = plugin, server = "", file = "", error = "" }: Item, action: ServerAction) => {
     if (action !== "restart" && action !== "signOut") {
       pick.hide();
     }
     switch (action) {
       case "log":
-        return showLog(daemon, texts, place, plugin, error);
+        return showLog(daemon, texts, { ...place, name: plugin }, title, error);
       case "remove":
-        return (await removeServer(levels, server, file)) ? showServers(daemon, texts, review, cwd) : undefined;
+        return (await removeServer(say, levels, server, file)) ? showServers(parts, cwd) : undefined;
       case "configure":
         return void (await vscode.window.showTextDocument(vscode.Uri.file(file)));
       case "signIn":
-        return void ((await signIn(daemon, { ...place, plugin, server })) && vscode.window.showInformationMessage(...shownWhole(`lashd: You are signed in to ${server}.`)));
+        return void ((await signIn(daemon, { ...place, plugin, server })) && say(undefined, `You are signed in to ${server}.`));
       case "signOut":
         await daemon.call("mcp/logout", { ...place, plugin, server });
         return load();
@@ -79,7 +81,7 @@ export async function showServers(daemon: Daemon, texts: Texts, review: Review, 
     if (item?.review) {
       return run(review(item.plugin ?? "", cwd ?? ""));
     }
-    return item?.add ? run(addServer(daemon, review, levels).then((added) => (added ? showServers(daemon, texts, review, cwd) : undefined))) : undefined;
+    return item?.add ? run(addServer(parts, levels).then((added) => (added ? showServers(parts, cwd) : undefined))) : undefined;
   });
   const changes = daemon.onServerEvent((news) => news.type === "plugin/changed" && run(load()));
   pick.onDidTriggerItemButton(({ item, button }) => run(act(item, (button as ActionButton).action)));
@@ -92,7 +94,7 @@ function itemsOf(plugin: PluginInfo): Item[] {
   const { name, dir, servers = [] } = plugin;
   const known = servers.map((server) => {
     const file = serverFile(dir, server.name);
-    return { ...describe(server), plugin: name, server: server.name, file: file?.file, error: isBroken(server) ? server.error : "", buttons: actionsOf(server, file).map((action) => buttons[action]) };
+    return { ...describe(server), plugin: name, title: pluginTitle(plugin), server: server.name, file: file?.file, error: isBroken(server) ? server.error : "", buttons: actionsOf(server, file).map((action) => buttons[action]) };
   });
   return [...known, ...unapproved(plugin).filter(({ label }) => !known.some(({ server }) => label.endsWith(` ${server}`)))];
 }
@@ -104,10 +106,10 @@ function unapproved({ name, dir = "", status, ...plugin }: PluginInfo): Item[] {
 }
 
 /** showLog shows the log of a plugin, below the error of a server that does not work. */
-async function showLog(daemon: Daemon, texts: Texts, place: { cwd?: string }, name: string, error: string) {
-  const { data } = await daemon.call("plugin/logs", { ...place, name, limit: 1000 });
+async function showLog(daemon: Daemon, texts: Texts, of: { cwd?: string; name: string }, title: string, error: string) {
+  const { data } = await daemon.call("plugin/logs", { ...of, limit: 1000 });
   const lines = data.map(({ atMs, level, text }) => `${new Date(atMs).toISOString()} ${level} ${text}`).join("\n") || "The log is empty.";
-  await showTexts(texts, `${name}.log`, error === "" ? lines : `${error}\n\nLog:\n${lines}`);
+  await showTexts(texts, `${title}.log`, error === "" ? lines : `${error}\n\nLog:\n${lines}`);
 }
 
 /** restartPlugin ends the programs of a plugin and starts them again. */
@@ -117,17 +119,14 @@ async function restartPlugin(daemon: Daemon, place: { cwd?: string }, name: stri
 }
 
 /** addServer asks for a server and for whom, and adds it to a file. It reports whether to show the servers again. */
-async function addServer(daemon: Daemon, review: Review, { user, cwd }: Levels): Promise<boolean> {
+async function addServer({ daemon, review, say }: Parts, levels: Levels): Promise<boolean> {
+  const { user, cwd } = levels;
   const title = "Add an MCP server";
   const name = await vscode.window.showInputBox({ title: `${title}: name`, prompt: "Its tools are mcp__NAME__TOOL.", placeHolder: "docs", validateInput: nameProblem, ignoreFocusOut: true });
   const line = name && (await vscode.window.showInputBox({
     title: `${title}: ${name}`, prompt: "A program with its arguments, or the URL of an HTTP server. Put secrets into variables: ${NAME}.", placeHolder: "npx -y docs-server", ignoreFocusOut: true,
   }));
-  const choices: (vscode.QuickPickItem & { folder?: string })[] = [
-    ...(user === undefined ? [] : [{ label: "$(account) All of your sessions", detail: `Stored in ${user}, as lash mcp add does.` }]),
-    ...(cwd === undefined ? [] : [{ label: "$(root-folder) This folder", detail: "Stored in .mcp.json, which others of the project can use. lashd shows you the file, and starts the server after you have approved it.", folder: cwd }]),
-  ];
-  const where = line?.trim() ? await vscode.window.showQuickPick(choices, { title: `${title}: which sessions can use ${name}?`, ignoreFocusOut: true }) : undefined;
+  const where = line?.trim() ? await vscode.window.showQuickPick(placesFor(levels), { title: `${title}: which sessions can use ${name}?`, ignoreFocusOut: true }) : undefined;
   if (!name || !line || !where) {
     return false;
   }
@@ -138,17 +137,17 @@ async function addServer(daemon: Daemon, review: Review, { user, cwd }: Levels):
     return false;
   }
   addToFile(user ?? "", name, line, cwd);
-  void vscode.window.showInformationMessage(...shownWhole(`lashd: Added ${name}. Your sessions can use it from their next turn on.`));
+  sayOutcome(daemon, say, { cwd, plugin: "mcp", names: [name] }).catch((error) => void say(undefined, messageOf(error)));
   return true;
 }
 
 /** removeServer removes a server from its file if the user confirms it, and reports whether that happened. */
-async function removeServer({ user }: Levels, name: string, file: string): Promise<boolean> {
+async function removeServer(say: Say, { user }: Levels, name: string, file: string): Promise<boolean> {
   const remove = "Remove";
   const confirmed = (await vscode.window.showWarningMessage(`Remove the MCP server ${name}?`, { modal: true, detail: `It is removed from ${file}.` }, remove)) === remove;
   if (confirmed) {
     removeFromFile(file, name, file === user);
-    void vscode.window.showInformationMessage(...shownWhole(`lashd: Removed ${name}.`));
+    void say(undefined, `Removed ${name}.`);
   }
   return confirmed;
 }

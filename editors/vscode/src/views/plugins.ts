@@ -1,17 +1,18 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { beforeText, reviewText } from "../model/pluginReview";
-import { statusText } from "../model/pluginStatus";
+import { pluginTitle, statusText } from "../model/pluginStatus";
 import type { PluginInfo, PluginProblem } from "../protocol";
 import type { SessionTools } from "../sessionTools";
 import type { Choices } from "./choices";
 import type { ToolNode } from "./toolTree";
 import { showTexts, type Texts } from "./textDocuments";
-import { shownWhole } from "../toasts";
+import { shownWhole, type Say } from "../toasts";
+import { sayOutcome } from "./mcpOutcome";
 
 /** Plugins implements the commands on plugins. */
 export class Plugins {
-  constructor(private readonly daemon: Daemon, private readonly tools: SessionTools, private readonly texts: Texts, private readonly choices: Choices) {}
+  constructor(private readonly daemon: Daemon, private readonly tools: SessionTools, private readonly texts: Texts, private readonly choices: Choices, private readonly say: Say) {}
 
   async setEnabled(node: ToolNode, enabled: boolean): Promise<void> {
     await this.daemon.change("plugin/setEnabled", { ...this.pluginOf(node), enabled });
@@ -33,7 +34,7 @@ export class Plugins {
   async logs(node: ToolNode): Promise<void> {
     const { data } = await this.daemon.call("plugin/logs", { ...this.pluginOf(node), limit: 1000 });
     const lines = data.map((line) => `${new Date(line.atMs).toISOString()} ${line.level} ${line.text}`);
-    await showTexts(this.texts, `${this.pluginOf(node).name}.log`, lines.join("\n") || "The log is empty.");
+    await showTexts(this.texts, `${"plugin" in node && node.plugin ? pluginTitle(node.plugin) : this.pluginOf(node).name}.log`, lines.join("\n") || "The log is empty.");
   }
 
   async untrust(node: ToolNode): Promise<void> {
@@ -55,9 +56,12 @@ export class Plugins {
       throw new Error(`there is nothing to review in ${name}: ${read.plugin.problems?.map(problemText).join(" ") || "its files cannot be read, or are trusted and loaded"}`);
     }
     const before = beforeText(read);
-    if (await this.choices.ask({ kind: "lashd-trust", title: `Trust ${name}?`, name: `${name} (to review)`, text: reviewText(read, read.files ?? []), ...(before !== undefined && { before }) })) {
+    const title = pluginTitle(read.plugin);
+    if (await this.choices.ask({ kind: "lashd-trust", title: `Trust ${title}?`, name: `${title} (to review)`, text: reviewText(read, read.files ?? []), ...(before !== undefined && { before }) })) {
       await this.daemon.change("plugin/trust", { name, cwd, digest: read.digest });
       await this.tools.load();
+      const names = read.contributes.filter(({ kind }) => kind === "server").map((one) => one.name);
+      await sayOutcome(this.daemon, this.say, { cwd, plugin: name, names });
     }
   }
 

@@ -9,12 +9,12 @@ import type { FilePoint, SnapshotInfo, SnapshotPreviewResult } from "../protocol
 import type { Sessions } from "../sessions";
 import type { Snapshots } from "./snapshotTree";
 import type { Texts } from "./textDocuments";
-import { shownWhole } from "../toasts";
+import { shownWhole, type Say } from "../toasts";
 
 /** SnapshotCommands implements the commands on snapshots and file points of the current session. */
 export class SnapshotCommands {
   /** show shows a snapshot in the view. */
-  constructor(readonly daemon: Daemon, private readonly sessions: Sessions, private readonly snapshots: Snapshots, readonly texts: Texts, private readonly show: (snapshot: SnapshotInfo) => Thenable<void>) {}
+  constructor(readonly daemon: Daemon, private readonly sessions: Sessions, private readonly snapshots: Snapshots, readonly texts: Texts, readonly say: Say, private readonly show: (snapshot: SnapshotInfo) => Thenable<void>) {}
 
   get commands(): Commands {
     return {
@@ -41,7 +41,7 @@ export class SnapshotCommands {
     await this.snapshots.load();
     const made = this.snapshots.snapshots.find((snapshot) => snapshot.name === name);
     await (made && this.show(made));
-    void vscode.window.showInformationMessage(...shownWhole(`lashd: Saved "${name}", a snapshot of "${of}": its conversation, plugins, tools and monitors, but no files.`));
+    void this.say(sessionId, `Saved "${name}", a snapshot of "${of}": its conversation, plugins, tools and monitors, but no files.`);
   }
 
   /** preview compares the session now with the session after a restore. */
@@ -98,7 +98,7 @@ export class SnapshotCommands {
   /** rewindTo undoes a turn and all later turns, or reverts an undo. */
   private async rewindTo({ turnId, pointId }: FilePoint) {
     const sessionId = this.session();
-    await (turnId === undefined ? rewindFiles(this, sessionId, pointId, this.cwd(sessionId)) : rewind(this, sessionId, turnId, this.cwd(sessionId)));
+    await (turnId === undefined ? rewindFiles(this, sessionId, pointId, this.cwd(sessionId)) : rewind(this, sessionId, turnId, { cwd: this.cwd(sessionId), question: "Undo this turn and all later turns" }));
   }
 
   private session(): string {

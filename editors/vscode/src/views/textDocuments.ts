@@ -2,11 +2,11 @@ import * as vscode from "vscode";
 
 const scheme = "lashd-text";
 
-/** editScheme is the scheme of the texts of a proposed edit, whose editor has the buttons that apply and discard it. */
-export const editScheme = "lashd-edit";
-
 /** changeScheme is the scheme of what an open approval would change, whose editor has the buttons that allow and deny it. */
 export const changeScheme = "lashd-change";
+
+/** textSchemes are the schemes of all texts. */
+export const textSchemes = [scheme, changeScheme, "lashd-edit", "lashd-trust"];
 
 /** The number of texts that are kept for open editors. */
 const maxTexts = 100;
@@ -17,7 +17,7 @@ export class Texts implements vscode.TextDocumentContentProvider {
   private next = 1;
 
   register(): vscode.Disposable {
-    return vscode.Disposable.from(...[scheme, editScheme, changeScheme, "lashd-trust"].map((of) => vscode.workspace.registerTextDocumentContentProvider(of, this)));
+    return vscode.Disposable.from(...textSchemes.map((of) => vscode.workspace.registerTextDocumentContentProvider(of, this)));
   }
 
   /** add stores a text and returns its URI. Editors take the language from the name. */

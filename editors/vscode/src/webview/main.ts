@@ -14,6 +14,7 @@ import { icon } from "./icons";
 import { Items } from "./items";
 import { openLinks } from "./links";
 import { List } from "./list";
+import { NoticeLines } from "./noticeLines";
 import { OlderPages } from "./olderPages";
 import { Queue } from "./queue";
 import { planOf, rowsOf, type ChatRow } from "./rows";
@@ -38,6 +39,7 @@ const items = new Items(post, pageColors);
 const list = new List<ChatRow>(byId("scroller"), byId("list"), (row, old) => items.row(row, old), () => older.load(view));
 const older = new OlderPages(post, (itemId) => list.reveal(itemId));
 const questions = new QuestionCards(byId("asked"), post, () => composer.focus(), items.highlights);
+const notices = new NoticeLines(byId("asked"), post, () => composer.focus());
 const welcome = new Welcome(byId("welcome"), post, (text) => composer.setText(text));
 const context = new ContextPanel(byId("context"), () => post({ type: "context" }));
 const compaction = new CompactionCard(byId("compaction"), post, () => composer.focus());
@@ -125,7 +127,11 @@ function receive(message: ToWebview) {
       return;
     case "sent":
       composer.sent(message.ok);
+      notices.pass();
       list.followEnd();
+      return;
+    case "notice":
+      notices.show(message);
       return;
     case "failed":
       questions.failed();

@@ -129,10 +129,10 @@ describe("pictures", function () {
     await code.page.keyboard.press("Control+Alt+i");
     await code.page.locator(".quick-input-widget:visible input.input").fill("read it from the environment");
     await code.page.keyboard.press("Enter");
-    await code.page.locator(".notification-toast").getByRole("link", { name: "Apply" }).waitFor();
+    await titleButton(code.page, "Apply Edit").waitFor();
     await code.page.locator(".monaco-diff-editor .modified .view-line", { hasText: "env.DISCOUNT" }).waitFor();
     await camera.picture("edit");
-    await code.page.locator(".notification-toast").getByRole("link", { name: "Discard" }).click();
+    await titleButton(code.page, "Discard Edit").click();
   });
 
   it("a changed plugin", async () => {

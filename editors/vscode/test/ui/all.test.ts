@@ -46,7 +46,7 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await code.chat.locator(".row").first().waitFor({ state: "detached" });
     assert.throws(() => readFileSync(file, "utf8"), /ENOENT/);
     assert.equal(await code.chat.locator("#composer textarea").inputValue(), "write it");
-    await code.page.locator(".notification-toast").getByRole("button", { name: "Revert" }).click();
+    await code.chat.locator(".notice", { hasText: "Undid a part of the conversation. Restored 1 file." }).getByRole("button", { name: "Revert" }).click();
     await until(() => readFileSync(file, "utf8") === "x\ny\n");
     await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor(); // the conversation is back, too
     await until(async () => (await code.chat.locator("#composer textarea").inputValue()) === ""); // else Enter would send it again
@@ -59,6 +59,9 @@ describe("issue/6-1 a real VS Code, all flows", function () {
     await code.chat.getByRole("button", { name: "Show changes" }).click();
     await code.page.locator(".tab", { hasText: "Changes of the turn" }).waitFor();
     assert.deepEqual(await diffLines(code.page, "x"), { before: [], after: ["x", "y"] });
+    await code.load();
+    await code.page.locator(".tab", { hasText: "Changes of the turn" }).waitFor({ state: "detached" }); // its texts are gone
+    await code.chat.locator("#composer textarea").waitFor();
   });
 
   it("forks at the end of a turn", async () => {

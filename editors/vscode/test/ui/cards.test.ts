@@ -22,6 +22,21 @@ describe("part/13 the cards of a chat", function () {
     assert.deepEqual([await shown(), await more.evaluate((button) => button === document.activeElement)], [few, true]);
   });
 
+  it("part13/27 says something above the input until the user answers it; a line without buttons goes with the next input", async () => {
+    await reset();
+    await tell({ type: "notice", id: 1, text: "Restored 1 file.", buttons: ["Revert"] });
+    await tell({ type: "notice", id: 2, text: "/init has run.", buttons: [] });
+    const shown = () => chat.page.locator(".notice > span").allInnerTexts();
+    assert.deepEqual(await shown(), ["Restored 1 file.", "/init has run."]);
+    const [field, notice] = [await chat.page.locator("#composer textarea").boundingBox(), await chat.page.locator(".notice").last().boundingBox()];
+    assert.ok(field && notice && notice.y + notice.height <= field.y, "the notice covers the input");
+    await tell({ type: "sent", ok: true });
+    assert.deepEqual(await shown(), ["Restored 1 file."]);
+    await chat.page.getByRole("button", { name: "Revert" }).click();
+    assert.deepEqual([await shown(), await asked("noticed")], [[], [{ type: "noticed", id: 2 }, { type: "noticed", id: 1, button: "Revert" }]]);
+    assert.equal(await chat.page.evaluate(() => document.activeElement?.tagName), "TEXTAREA");
+  });
+
   it("part/13 sends one answer for a double click, and another one if the first has failed", async () => {
     const decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
     await reset({ decisions: [decision] });

@@ -39,7 +39,7 @@ describe("issue/6-1 snapshots, undo, traces and settings in a real VS Code", fun
     await field().fill("before");
     await code.page.keyboard.press("Enter");
     await row(/^before/).waitFor(); // the view opens
-    await code.page.locator(".notification-toast", { hasText: 'Saved "before", a snapshot of "hi": its conversation, plugins, tools and monitors, but no files.' }).waitFor();
+    await code.chat.locator(".notice", { hasText: 'Saved "before", a snapshot of "hi": its conversation, plugins, tools and monitors, but no files.' }).waitFor();
     await code.run("Notifications: Clear All Notifications");
     await say("and more", "Hello!");
     await row(/^before/).hover();

@@ -43,7 +43,7 @@ describe("part13/vscode MCP servers", function () {
       await code.page.keyboard.press("Enter");
     }
     await code.choose("This folder");
-    await code.page.locator(".tab.active", { hasText: "project (to review)" }).waitFor();
+    await code.page.locator(".tab.active", { hasText: "work (to review)" }).waitFor();
     await code.page.locator(".monaco-editor .view-line", { hasText: "====.mcp.json".replace(".", "\u00a0.") }).waitFor();
     assert.deepEqual(JSON.parse(readFileSync(join(code.work, ".mcp.json"), "utf8")), { mcpServers: { docs: { type: "http", url } } });
     assert.equal(server.authorized, 0);
@@ -52,6 +52,7 @@ describe("part13/vscode MCP servers", function () {
     await row("docs").filter({ hasText: "not approved" }).click();
     await titleButton(code.page, "Trust These Files").click();
     await until(() => plugin()?.status === "loaded");
+    await code.page.locator(".notification-toast", { hasText: "docs needs you to sign in." }).waitFor(); // no chat is open
     await code.newSession();
     await code.say("hi");
     await until(() => docs()?.login === "needed");
@@ -64,7 +65,7 @@ describe("part13/vscode MCP servers", function () {
     const shown = await code.dialog("Open Browser");
     const host = new URL(url).host;
     assert.match(shown, new RegExp(`MCP server: ${host}\\s*Authorization server: http://${host}\\s*Login page: ${host}\\s*Tokens from: ${host}`));
-    await code.page.locator(".notification-toast", { hasText: "You are signed in to docs." }).waitFor();
+    await code.chat.locator(".notice", { hasText: "You are signed in to docs." }).waitFor();
     await until(() => docs()?.login === "loggedIn" && docs()?.state === "ready");
     assert.ok(server.authorized > 0);
     assert.deepEqual(filesWith(code.dir, "refresh-of-mcp"), [join(code.home, "mcp-logins.json")]);

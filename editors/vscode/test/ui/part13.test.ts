@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { DecisionListResult } from "../../src/protocol";
 import { patienceMs, until } from "./browser";
 import { sameColors } from "./codeColors";
-import { diffLines } from "./diffEditor";
+import { diffLines, titleButton } from "./diffEditor";
 import { chatIn } from "./parts";
 import { sample, script } from "./script";
 import { chooseTheme } from "./themes";
@@ -169,9 +169,10 @@ describe("part/13 a real VS Code", function () {
     await field.fill("say it loudly");
     await code.page.keyboard.press("Enter");
     assert.deepEqual(await diffLines(code.page, "A WORKSPACE"), { before: ["a workspace"], after: ["A WORKSPACE"] });
-    await code.page.locator(".notification-toast", { hasText: "Apply this edit to readme.txt?" }).getByRole("link", { name: "Discard" }).waitFor();
-    await code.page.locator(".editor-actions").getByRole("button", { name: "Apply Edit" }).click();
-    await code.page.locator(".notification-toast", { hasText: "Apply this edit" }).waitFor({ state: "detached" });
+    await code.page.locator("#lash\\.lashd\\.lashd\\.choices", { hasText: "readme.txt (proposed): Ctrl+Enter applies" }).waitFor();
+    await titleButton(code.page, "Apply Edit").waitFor();
+    assert.equal(await code.page.locator(".notification-toast").count(), 0);
+    await code.page.keyboard.press("Control+Enter");
     await code.page.locator(".monaco-diff-editor").waitFor({ state: "detached" });
     await code.page.locator(".monaco-editor .view-line", { hasText: "A WORKSPACE" }).first().waitFor();
     assert.equal(readFileSync(join(code.work, "readme.txt"), "utf8"), "a workspace\n"); // the user saves it

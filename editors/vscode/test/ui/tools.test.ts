@@ -3,6 +3,7 @@ import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionListResult, TurnListResult } from "../../src/protocol";
 import { patienceMs } from "./browser";
+import { titleButton } from "./diffEditor";
 import { Workbench } from "./workbench";
 
 const call = (name: string, args: object = {}) => ({ toolCalls: [{ name, args }] });
@@ -35,7 +36,7 @@ describe("issue/6-1 editor tools", function () {
   const readme = join(code.work, "readme.txt");
   const answer = (text: string) => code.chat.locator(".agentMessage", { hasText: text }).waitFor();
   const allow = () => code.chat.getByRole("button", { name: "Allow once" }).click();
-  const decide = (what: string) => code.page.locator(".notification-toast", { hasText: "Apply this edit" }).getByRole("link", { name: what, exact: true }).click();
+  const decide = (what: string) => titleButton(code.page, what).click();
   const open = async (file: string) => {
     await code.run("Go to File...");
     await code.page.locator(".quick-input-widget:visible input.input").fill(file);
@@ -94,7 +95,7 @@ describe("issue/6-1 editor tools", function () {
     await allow();
     await code.page.locator(".monaco-diff-editor .view-line", { hasText: /^a.changed.workspace$/ }).waitFor();
     assert.equal(readFileSync(readme, "utf8"), "a workspace\n");
-    await decide("Apply");
+    await decide("Apply Edit");
     await answer("You took it.");
     assert.equal(readFileSync(readme, "utf8"), "a changed workspace\n");
   });
@@ -102,7 +103,7 @@ describe("issue/6-1 editor tools", function () {
   it("do not apply a discarded edit", async () => {
     await ask("something to discard");
     await allow();
-    await decide("Discard");
+    await decide("Discard Edit");
     await answer("You did not want it.");
     assert.equal(readFileSync(readme, "utf8"), "a workspace\n");
   });

@@ -72,6 +72,7 @@ describe("issue/6-1 trust in a workspace plugin", function () {
     assert.deepEqual(headings.filter((line) => !/\/(sh|dash|bash)( |$)/.test(line)).map((line) => line.replace(code.work, "")), ["==== .mcp.json", "==== /serve.sh"]);
     await trust().click();
     await until(() => code.call<PluginListResult>("plugin/list", { cwd: code.work }).data.some(({ name, status }) => name === "project" && status === "loaded"));
+    await code.chat.locator(".notice", { hasText: /^docs failed: the program ended/ }).getByRole("button", { name: "Show MCP Servers" }).waitFor();
     assert.deepEqual([filesWith(join(code.dir, "ud"), "of-the-server"), filesWith(join(code.dir, "ud"), "SECRET=of")], [[], []]);
   });
 

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { actionsOf, nameProblem, serversIn, stateText, withoutServer, withServer } from "../../src/model/mcpServers";
+import { actionsOf, isSettled, nameProblem, outcomeText, placesFor, serversIn, stateText, withoutServer, withServer } from "../../src/model/mcpServers";
 import { folderServers, layoutTitle } from "../../src/views/mcpFiles";
 import type { PluginServer } from "../../src/protocol";
 
@@ -19,6 +19,21 @@ describe("part13/vscode an MCP server", () => {
   it("that does not work says so in words, and is restarted first", () => {
     assert.deepEqual(["idle", "failed", "quarantined", "unreachable", "resumed"].map((state) => stateText({ ...server, state })), ["not started yet", "failed", "failed to start", "cannot be reached", "starts with its next call"]);
     assert.deepEqual(["quarantined", "failed", "unreachable"].map((state) => actionsOf({ ...server, state })[0]), ["restart", "restart", "restart"]);
+  });
+
+  it("is reported when its start has ended", () => {
+    assert.deepEqual(["idle", "starting", "ready", "failed", "quarantined", "unreachable"].map((state) => isSettled({ ...server, state })), [false, false, true, true, true, true]);
+    assert.equal(isSettled({ ...server, state: "idle", login: "needed" }), true);
+    assert.equal(outcomeText(server), "docs is ready, with 2 tools. Your sessions can use it from their next turn on.");
+    assert.equal(outcomeText({ ...server, state: "quarantined", error: "chdir /x: no such directory" }), "docs failed to start: chdir /x: no such directory.");
+    assert.equal(outcomeText({ ...server, login: "needed" }), "docs needs you to sign in.");
+    assert.equal(outcomeText({ ...server, state: "starting" }), "docs is added, but has not started yet.");
+  });
+
+  it("is offered for the open folder first, in a few words", () => {
+    assert.deepEqual(placesFor({ user: "/u/.mcp.json", cwd: "/w" }).map(({ label, folder }) => [label, folder]), [["$(root-folder) This folder", "/w"], ["$(account) All of your sessions", undefined]]);
+    assert.deepEqual(placesFor({ user: "/u/.mcp.json" }).map(({ label }) => label), ["$(account) All of your sessions"]);
+    assert.ok((placesFor({ cwd: "/w" })[0]?.detail.length ?? 0) <= 80);
   });
 
   it("part13 is listed from a regular file alone, so that a folder of others stops no list", () => {

@@ -6,7 +6,7 @@ const serve = (digest: string, text?: string): PluginReviewFile => ({ path: "/w/
 const config = (text: string): PluginReviewFile => ({ path: ".mcp.json", size: text.length, digest: `of ${text}`, text });
 
 const read: PluginReadResult = {
-  plugin: { name: "project", scope: "workspace", status: "modified", digest: "aa" },
+  plugin: { name: "project", dir: "/home/eve/shop", scope: "workspace", status: "modified", digest: "aa" },
   contributes: [{ kind: "server", name: "docs", detail: "sh" }],
   reach: { commands: [["sh", "tools/serve.sh"]], uncovered: ["sh: what it loads"] },
   digest: "bb",
@@ -17,8 +17,10 @@ const read: PluginReadResult = {
 describe("part13/vscode review of a plugin", () => {
   it("shows the files that trust covers, and says so", () => {
     const text = reviewText(read, read.files ?? []);
-    assert.match(text, /^Trust in project covers exactly the 4 files below and the commands that they declare\./);
-    assert.ok(text.split("\n====")[0]?.split("\n").every((line) => line.length < 90), text); // what trust means fits beside a side bar
+    assert.match(text, /^Trust in shop covers exactly the 4 files below and the\ncommands that they declare\.\nA change/);
+    const sentences = text.split("\n\n")[0] ?? "";
+    assert.deepEqual(sentences.split("\n").filter((line) => line.length > 60), []);
+    assert.match(sentences, /in the sandbox of\nthe session if it has one\.\n.*\nClosing the editor changes nothing\.$/s);
     assert.deepEqual(text.split("\n====").slice(1), [" .mcp.json\ntwo\n", " /w/tools/serve.sh\necho hi\n", " bin/tool (executable)\n(900000 bytes, not shown, sha256 t1)\n", " l is a link to bin"]);
     assert.match(text, /Not covered by trust:\n {2}sh: what it loads\n/);
   });

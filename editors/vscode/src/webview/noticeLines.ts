@@ -1,0 +1,28 @@
+import type { FromWebview, ToWebview } from "../chat/messages";
+import { button, h, iconButton } from "./dom";
+
+/** NoticeLines shows what the extension says, above the open questions. A line without buttons goes with the next one, or when the user sends an input. */
+export class NoticeLines {
+  private passing?: () => void; // closes the line without buttons
+
+  /** done moves the focus away from a line that was closed. */
+  constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly done: () => void) {}
+
+  show({ id, text, buttons }: ToWebview & { type: "notice" }): void {
+    this.pass();
+    const end = (chosen?: string) => {
+      line.remove();
+      this.post({ type: "noticed", id, ...(chosen !== undefined && { button: chosen }) });
+    };
+    const close = (chosen?: string) => (end(chosen), this.done());
+    const line = h("div", { class: "notice", role: "status" }, h("span", {}, text), ...buttons.map((one) => button(one, () => close(one))), iconButton("close", "Dismiss", () => close(), { class: "close" }));
+    this.place.before(line);
+    this.passing = buttons.length === 0 ? end : undefined;
+  }
+
+  /** pass closes the line without buttons. */
+  pass(): void {
+    this.passing?.();
+    this.passing = undefined;
+  }
+}
