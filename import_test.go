@@ -23,6 +23,7 @@ var levels = map[string]int{
 	"lashd/internal/glob":                   0,
 	"lashd/internal/pathresolve":            0,
 	"lashd/internal/deadline":               0,
+	"lashd/internal/durable":                0,
 	"lashd/internal/duration":               0,
 	"lashd/engine/hostrule":                 0,
 	"lashd/engine/commandrule":              1,

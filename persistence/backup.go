@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 
+	"lashd/internal/durable"
 	"lashd/rpc/protocol"
 )
 
@@ -62,7 +62,7 @@ func (s *Store) writeBackup(ctx context.Context, dir string) (report BackupRepor
 		err = os.Rename(part.path, dir)
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(dir))
+		err = durable.Sync(filepath.Dir(dir))
 	}
 	return report, err
 }
@@ -106,7 +106,7 @@ func copyTo(ctx context.Context, path, durability, target string, check func(con
 	if err := os.Rename(part, target); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(target))
+	return durable.Sync(filepath.Dir(target))
 }
 
 // vacuumInto runs VACUUM INTO on a connection of its own. Read connections are query-only, and the
@@ -169,16 +169,3 @@ func copyBlobs(ctx context.Context, r *readPool, from *blobFiles, dir string, re
 
 // scanDigest scans a row with one digest.
 func scanDigest(rows *sql.Rows, d *protocol.Digest) error { return rows.Scan(d) }
-
-// syncDir makes renames and new names in a directory durable. Windows has no such call; its file
-// system journals renames.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"lashd/internal/durable"
 	"lashd/rpc/protocol"
 )
 
@@ -79,19 +81,10 @@ func (b *blobFiles) write(d protocol.Digest, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".part-*") // mode 0600
-	if err != nil {
+	if err := durable.Replace(path, filepath.Join(filepath.Dir(path), ".part-"+rand.Text()), data, 0o600); err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // no effect after the rename
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return errors.Join(syncDir(filepath.Dir(path)), syncDir(b.dir), syncDir(filepath.Dir(b.dir)))
+	return errors.Join(durable.Sync(b.dir), durable.Sync(filepath.Dir(b.dir)))
 }
 
 // read returns the content of a file without verifying it. The caller compares the digest.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"lashd/internal/durable"
 )
 
 // Names of a backup in progress. Both end in the same random suffix.
@@ -70,7 +72,7 @@ func writeSynced(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = syncDir(filepath.Dir(path))
+		err = durable.Sync(filepath.Dir(path))
 	}
 	return err
 }

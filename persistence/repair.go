@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"lashd/internal/durable"
 )
 
 // Acknowledge deletes the record of lost commits that Rollback returns. Do not call it while Run
@@ -56,5 +58,5 @@ func setAside(dir string, is func(name string) bool) (string, error) {
 			}
 		}
 	}
-	return into, errors.Join(syncDir(into), syncDir(dir))
+	return into, errors.Join(durable.Sync(into), durable.Sync(dir))
 }

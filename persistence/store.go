@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"lashd/internal/durable"
 )
 
 // Config says where a store is and how it reports. The caller holds the lock of the directory from
@@ -173,7 +175,7 @@ func (s *Store) createFile() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), syncDir(s.cfg.Dir))
+	return errors.Join(f.Close(), durable.Sync(s.cfg.Dir))
 }
 
 // Facts returns the store's id, epoch and secret. They do not change after Open.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"lashd/internal/durable"
 	"lashd/internal/pathresolve"
 	"lashd/rpc/protocol"
 )
@@ -116,7 +117,7 @@ func (w *Workspace) Make(s Step, content []byte) error {
 
 // Sync makes completed steps durable.
 func (w *Workspace) Sync(steps []Step) error {
-	return w.eachDirectory(steps, syncRoot)
+	return w.eachDirectory(steps, durable.Root)
 }
 
 // Tidy removes temporary files that an interrupted rewind left in the directories of its
@@ -246,7 +247,7 @@ func (w *Workspace) makeAbove(file string) error {
 	if err := dir.Mkdir(path.Base(above), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncRoot(dir)
+	return durable.Root(dir)
 }
 
 // makeDir creates a directory, or sets the mode of an existing one.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"lashd/internal/durable"
 	"lashd/persistence"
 	"lashd/rpc/protocol"
 )
@@ -88,7 +89,7 @@ func (s *Shelf) openLocked() error {
 		return err
 	}
 	s.name, s.pack, s.size = name, f, 0
-	return errors.Join(syncDir(s.dir), syncDir(filepath.Dir(s.dir)))
+	return errors.Join(durable.Sync(s.dir), durable.Sync(filepath.Dir(s.dir)))
 }
 
 // closeLocked closes the current pack, if any. The caller holds mu.

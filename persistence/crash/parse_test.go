@@ -67,7 +67,7 @@ func (p *parser) call(name string, args []string, result string) error {
 	case "open", "openat":
 		path := text(result)
 		if p.ours(path) && strings.Contains(strings.Join(args, " "), "O_CREAT") && !p.known[path] {
-			p.known[path] = true
+			p.known[path], p.offsets[path] = true, 0
 			p.add(step{call: "create", path: path})
 		}
 	case "write":

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"lashd/internal/durable"
 	"lashd/internal/pathresolve"
 )
 
@@ -105,7 +106,7 @@ func (i Installation) move(dir, version string) (release string, err error) {
 	if err := errors.Join(os.Remove(unique), os.Rename(dir, unique)); err != nil { // os.Rename replaces no directory
 		return "", err
 	}
-	return filepath.Base(unique), syncDir(i.Lib())
+	return filepath.Base(unique), durable.Sync(i.Lib())
 }
 
 // published returns the files of a release to which links lead, relative to it.
@@ -217,7 +218,7 @@ func link(target, path string) error {
 	if err := os.Rename(made, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.Sync(filepath.Dir(path))
 }
 
 // syncAll makes the files below dir durable, so that after a power loss current never leads to an incomplete release.
@@ -226,15 +227,6 @@ func syncAll(dir string) error {
 		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
 			return err
 		}
-		return syncDir(path)
+		return durable.Sync(path)
 	})
-}
-
-// syncDir makes a file, or the names in a directory, durable.
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -8,11 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"lashd/internal/durable"
 )
 
 const (
@@ -93,19 +94,7 @@ func (s *Store) write(entries map[string]entry) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(s.dir, ".keys-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // no effect after the rename
-	_, err = f.Write(append(data, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), s.Path()); err != nil {
-		return err
-	}
-	return syncDir(s.dir)
+	return durable.Replace(s.Path(), s.Path()+".next", append(data, '\n'), 0o600)
 }
 
 // makeDir makes a directory and those above it, which survive a power loss then.
@@ -121,17 +110,5 @@ func makeDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
-}
-
-// syncDir makes the names in a directory durable. Windows has no such call; its file system journals renames.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Sync(filepath.Dir(dir))
 }

@@ -49,7 +49,7 @@ func TestStoreWithoutKeyring(t *testing.T) {
 		if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 			t.Errorf("mode %v, %v", info.Mode(), err)
 		}
-		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(s.Path()), ".keys-*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(s.Path()), "*.next")); len(left) > 0 {
 			t.Errorf("temporary files are left: %q", left)
 		}
 	})

@@ -1,8 +1,0 @@
-package filepoint
-
-import "os"
-
-// syncDir does nothing: Windows journals renames.
-func syncDir(string) error { return nil }
-
-func syncRoot(*os.Root) error { return nil }
