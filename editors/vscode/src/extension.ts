@@ -13,7 +13,7 @@ import { register, sessionCommands } from "./commands";
 import { EditorTools } from "./editorTools";
 import { Daemon, messageOf } from "./daemon/daemon";
 import { VSCodeChat } from "./lm/vscodeChat";
-import { counted, isInFolders, recentSessions } from "./model/sessions";
+import { counted, isInFolders, recentSessions, titleOf } from "./model/sessions";
 import { realFolders } from "./openFolders";
 import { unpack } from "./daemon/unpack";
 import { program } from "./program";
@@ -32,6 +32,7 @@ import { ProposedChanges } from "./views/proposedChanges";
 import { Questions } from "./views/questions";
 import { ReadState } from "./views/readState";
 import { folders, SessionTree } from "./views/sessionTree";
+import { ShownSession } from "./views/shownSession";
 import { StatusItem } from "./views/status";
 import { closeStale } from "./views/tabs";
 import { Texts, textSchemes } from "./views/textDocuments";
@@ -91,6 +92,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
     daemon, log, texts, highlighter, extensionUri: context.extensionUri, onTheme: themes.event, open: (id, near) => chats.show(id, near),
     inDemo, showProposed: (decision, file, cwd) => proposed.show(decision, file, cwd),
     review: (plugin, cwd) => sidebar.review(plugin, cwd),
+    titleOf: (id) => titleIn(sessions, id),
     recent: (id) => recentSessions(sessions.list, id, Date.now()),
   }, context.workspaceState);
   side.trusted(chats.side);
@@ -100,6 +102,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
   const seen = new ReadState(context.workspaceState);
   const tree = new SessionTree(sessions, seen, () => "reason" in daemon.state);
   const view = vscode.window.createTreeView("lashd.sessions", { treeDataProvider: tree });
+  const shown = new ShownSession(view, tree, log);
   const status = new StatusItem();
   const tools = new EditorTools(daemon, choices, log);
   const config = new ConfigFile(() => program(context, bundled, false), daemon, log);
@@ -114,6 +117,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
     view.message = "reason" in daemon.state ? `lashd cannot start. ${daemon.state.reason}` : undefined;
     view.badge = { value: open, tooltip: counted(open, "open question") };
     tree.refresh();
+    void shown.select(chats.active?.followed.id);
   }, redrawMs);
   const show = () => {
     questions.update();
@@ -132,13 +136,14 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
   config.onChange(show);
   sessions.onChange(() => sessions.list.forEach(({ sessionId, seq }) => chats.visible(sessionId) && seen.mark(sessionId, seq))); // in front of the user
   chats.onChange((chat) => {
-    const { view: shown, id } = chat.followed;
-    if (shown && chat.visible) {
-      seen.mark(id, shown.seq);
+    const { view: state, id } = chat.followed;
+    if (state && chat.visible) {
+      seen.mark(id, state.seq);
     }
     void vscode.commands.executeCommand("setContext", "lashd.hasChat", chats.size > 0);
     questions.update();
     sidebar.setActiveChat(chats);
+    void shown.select(chats.active?.followed.id);
     void tools.offer(sessionForTools(sessions, chats.active?.followed.id));
   });
 
@@ -158,6 +163,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
   context.subscriptions.push(
     vscode.window.onDidChangeActiveColorTheme(recolor),
     vscode.workspace.onDidChangeConfiguration((e) => themeSettings.some((name) => e.affectsConfiguration(name)) && recolor()),
+    view.onDidChangeVisibility(() => void shown.select(chats.active?.followed.id)),
     watchTerminals(), watchEditors(),
     log, view, status, choices, sidebar, tools, config, new VSCodeChat(daemon, sessions), texts.register(), traces.register(),
     vscode.window.registerWebviewPanelSerializer(viewType, chats),
@@ -209,6 +215,11 @@ function loadGrammar(extensionPath: string, grammar: string): never[] {
 /** here returns the sessions that this window shows. */
 function here(sessions: Sessions): Session[] {
   return [...sessions.list.values()].filter((session) => isInFolders(session, folders()));
+}
+
+function titleIn(sessions: Sessions, id: string): string | undefined {
+  const session = sessions.list.get(id);
+  return session && titleOf(session);
 }
 
 function isShown(sessions: Sessions, id: string): boolean {

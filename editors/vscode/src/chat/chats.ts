@@ -4,12 +4,13 @@ import { FollowedSession } from "../sessions";
 import { attachmentOfFile, attachmentOfSelection, pickAttachments } from "./attachments";
 import { ChatPanel, viewType, type Context, type Given } from "./panel";
 import { SideChat } from "./sideChat";
+import { placeOfNew, type Moved, type Place } from "./place";
 import { tabSurface, type Surface } from "./surface";
 import { UnusedSessions } from "./unused";
 import { shownWhole, type Say } from "../toasts";
 
-/** Place is where a chat can be. */
-export type Place = "editor" | "sideBar";
+/** The key of the place to which the user moved a chat last, in the state of the workspace. */
+const placeKey = "lashd.chatPlace";
 
 /** Chats holds the open chats of this window, at most one per session. */
 export class Chats implements vscode.WebviewPanelSerializer {
@@ -25,7 +26,7 @@ export class Chats implements vscode.WebviewPanelSerializer {
   private readonly unused: UnusedSessions;
   private moving?: SessionID; // the session whose chat gets another place
 
-  constructor(private readonly context: Omit<Context, "used" | "say">, state: vscode.Memento) {
+  constructor(private readonly context: Omit<Context, "used" | "say">, private readonly state: vscode.Memento) {
     this.side = new SideChat(state, (id, surface) => this.add(id, surface));
     this.unused = new UnusedSessions(context.daemon, state, context.log);
   }
@@ -66,8 +67,13 @@ export class Chats implements vscode.WebviewPanelSerializer {
   /** placeOf returns the place of the chat of a session, or where the user wants new chats. */
   placeOf(id: SessionID | undefined): Place {
     const chat = id === undefined ? undefined : this.open.get(id);
-    const wanted = vscode.workspace.getConfiguration("lashd.chat").get<Place>("location", "editor");
-    return chat ? (chat.column === undefined ? "sideBar" : "editor") : wanted;
+    return chat ? (chat.column === undefined ? "sideBar" : "editor") : placeOfNew(this.state.get<Moved>(placeKey), wanted());
+  }
+
+  /** keepIn moves the chat of a session. Later chats open there, too. */
+  async keepIn(id: SessionID, place: Place): Promise<void> {
+    await this.state.update(placeKey, { place, setting: wanted() } satisfies Moved);
+    await this.move(id, place);
   }
 
   /** move shows the chat of a session in the editor area or in the side bar. Its draft stays where it was. */
@@ -198,4 +204,9 @@ export class Chats implements vscode.WebviewPanelSerializer {
   get size(): number {
     return this.open.size;
   }
+}
+
+/** wanted returns where chats open by the settings. */
+function wanted(): Place {
+  return vscode.workspace.getConfiguration("lashd.chat").get<Place>("location", "editor");
 }

@@ -81,8 +81,8 @@ export interface Options {
 
 /** ToWebview is a message from the extension to a chat. */
 export type ToWebview =
-  /** left is the time in ms until the default answer to each open decision */
-  | { type: "reset"; view: SessionView; options: Options; connected: boolean; left: Record<DecisionID, number> }
+  /** left is the time in ms until the default answer to each open decision; origin is the title of the session of which this one is a fork, if it is known */
+  | { type: "reset"; view: SessionView; options: Options; connected: boolean; left: Record<DecisionID, number>; origin?: string }
   | { type: "events"; events: Event[] }
   | { type: "page"; page: SessionReadResult }
   | { type: "connected"; connected: boolean }

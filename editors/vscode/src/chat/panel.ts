@@ -37,6 +37,8 @@ export interface Context {
   showProposed(decision: Decision, file: number, cwd: string): Promise<void>;
   /** returns other sessions of the folder of a session, newest first */
   recent(id: SessionID): Recent[];
+  /** returns the title of a session; undefined if it is not known */
+  titleOf(id: SessionID): string | undefined;
   /** reports whether the daemon is that of the demo */
   inDemo(): boolean;
   /** lets the user review and trust a plugin of a folder */
@@ -85,7 +87,7 @@ export class ChatPanel {
       context.onTheme(() => this.post({ type: "theme" })),
       vscode.workspace.onDidChangeConfiguration((e) => e.affectsConfiguration("lashd.chat") && this.reset()),
     );
-    panel.webview.html = page(panel.webview, context.extensionUri, followed.id);
+    panel.webview.html = page(panel.webview, context.extensionUri, followed.id, panel.titled);
   }
 
   get active(): boolean {
@@ -143,8 +145,9 @@ export class ChatPanel {
     this.batch = [];
     if (view) {
       this.panel.setTitle(titleOf(view.session));
+      const { source } = view.session.relation;
       const left = this.deadlines.left(view.decisions);
-      this.post({ type: "reset", view, options: { ...options(), demo: this.context.inDemo() }, connected: this.context.daemon.state.kind === "ready", left });
+      this.post({ type: "reset", view, options: { ...options(), demo: this.context.inDemo() }, connected: this.context.daemon.state.kind === "ready", left, origin: source && this.context.titleOf(source.sessionId) });
       if (view.items.length === 0) {
         this.post({ type: "recent", sessions: this.context.recent(this.followed.id) });
         void this.untrusted.show();

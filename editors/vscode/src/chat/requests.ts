@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { toInput } from "../model/input";
+import { nodeOf } from "../model/session";
 import { titleFrom } from "../model/sessions";
 import { undoQuestion } from "../model/turns";
 import type { CommandCall } from "../protocol";
@@ -184,9 +185,4 @@ export class Requests {
       this.post({ type: "draft", text: message.text });
     }
   }
-}
-
-/** nodeOf returns the node that contains an item. */
-function nodeOf(itemId: string): string {
-  return itemId.slice(0, itemId.lastIndexOf(":"));
 }

@@ -68,6 +68,7 @@ export class SideChat implements vscode.WebviewViewProvider {
 
 /** ViewSurface is the view in the side bar while it shows one chat. */
 class ViewSurface implements Surface {
+  readonly titled = false; // VS Code shows the name of the container in place of the title of its only view
   private readonly left = new vscode.EventEmitter<void>();
   readonly onClose = this.left.event;
   private open = true;

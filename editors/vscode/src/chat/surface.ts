@@ -8,6 +8,8 @@ export interface Surface {
   readonly active: boolean;
   /** the column of a tab; absent in the side bar */
   readonly column?: vscode.ViewColumn;
+  /** it shows the title of the chat at all times, so that the page needs none */
+  readonly titled: boolean;
   setTitle(title: string): void;
   /** reveal shows the chat, in another column if one is given. */
   reveal(column?: vscode.ViewColumn): void;
@@ -32,6 +34,7 @@ export function tabSurface(panel: vscode.WebviewPanel, extensionUri: vscode.Uri)
     get active() {
       return open && panel.active;
     },
+    titled: true,
     setTitle: (title) => {
       panel.title = title;
     },

@@ -7,6 +7,7 @@ import type {
   InputPart,
   Item,
   ItemID,
+  NodeID,
   QueuedInput,
   RetryStatus,
   Seq,
@@ -152,4 +153,9 @@ function applyAttach(view: SessionView, r: SessionAttachResult): SessionView {
     next.accepted[turnId] ??= { inputId, input };
   }
   return { ...next, session: r.session, decisions: r.decisions, queue: r.queue, tasks: r.tasks, turnId: r.turnId, due: undefined };
+}
+
+/** nodeOf returns the node that contains an item. */
+export function nodeOf(itemId: ItemID): NodeID {
+  return itemId.slice(0, itemId.lastIndexOf(":"));
 }

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { questionText } from "../decisionText";
-import { age, counted, groupOf, groups, groupTitle, outlineOf, titleOf, type Group, type Outline } from "../model/sessions";
+import { age, counted, groupOf, groups, groupTitle, outlineOf, parentOf, titleOf, type Group, type Outline } from "../model/sessions";
 import { openFolders } from "../openFolders";
 import type { Session, SessionID } from "../protocol";
 import type { Sessions } from "../sessions";
@@ -66,6 +66,31 @@ export class SessionTree implements vscode.TreeDataProvider<Node> {
       return wayItem(node);
     }
     return "group" in node ? this.groupItem(node) : this.sessionItem(node.session);
+  }
+
+  /** nodeOf returns the entry of a session; undefined if the tree does not show it. */
+  nodeOf(id: SessionID): Node | undefined {
+    const session = this.sessions.list.get(id);
+    return session && !this.cannotStart() && this.isListed(session) ? { session } : undefined;
+  }
+
+  getParent(node: Node): Node | undefined {
+    if (!("session" in node)) {
+      return undefined;
+    }
+    const parent = this.parentOf(node.session);
+    const group = groupOf(node.session);
+    return parent ? { session: parent } : { group, title: groupTitle(group) };
+  }
+
+  private parentOf(session: Session): Session | undefined {
+    return this.sessions.list.get(parentOf(this.sessions.list, session) ?? "");
+  }
+
+  private isListed(session: Session): boolean {
+    const parent = this.parentOf(session);
+    const siblings = parent ? this.childrenOf(parent.sessionId) : this.sessionsOf(groupOf(session));
+    return siblings.some(({ sessionId }) => sessionId === session.sessionId) && (!parent || this.isListed(parent));
   }
 
   private sessionsOf(group: Group): Session[] {

@@ -13,7 +13,7 @@ import { cellCall, labels, maxShownChars, noticeOf, stateIcon } from "./itemPart
 import { messageElements } from "./message";
 import { Pictures } from "./pictures";
 import { StreamedMarkdown, render } from "./markdown";
-import { addedText, endText, filesText, isAdded, isCommand, lacksKey, toldCall, wakeOf, type ChatRow, type EndRow, type ItemRow, type RunRow } from "./rows";
+import { addedText, endText, filesText, isAdded, isCommand, lacksKey, toldCall, wakeOf, type ChatRow, type EndRow, type ForkRow, type ItemRow, type RunRow } from "./rows";
 
 /** The number of calls of a cell that are shown at first. */
 const maxShownCalls = 8;
@@ -42,6 +42,11 @@ export class Items {
       element.replaceChildren(...this.end(row));
       return element;
     }
+    if ("source" in row) {
+      element.className = "row fork";
+      element.replaceChildren(this.fork(row));
+      return element;
+    }
     if ("run" in row) {
       element.className = "row toolCall";
       element.dataset.item = row.run[0]?.item.itemId;
@@ -65,6 +70,11 @@ export class Items {
     const undo = input !== undefined && button("Undo\u2026", () => this.post({ type: "rewind", turnId, text: input }), { title: "Undo this turn and all later ones: the conversation, the files, or both" });
     const setUp = lacksKey(end) && h("div", { class: "setUp" }, button("Set up a provider\u2026", () => this.post({ type: "setUp" }), { class: "first" }));
     return [h("span", {}, summary), ...(setUp ? [setUp] : []), h("div", { class: "actions" }, changes, undo, trace, fork)];
+  }
+
+  private fork({ source, title }: ForkRow): HTMLElement {
+    const link = title !== undefined && button(title, () => this.post({ type: "show", sessionId: source }), { class: "link", title: "Show this session" });
+    return h("div", { class: "mark" }, icon("repo-forked"), " Forked from ", link || "another session", ".");
   }
 
   private item(row: ItemRow): Node[] {

@@ -33,6 +33,7 @@ const sessionId = document.body.dataset.session ?? "";
 let view: SessionView | undefined;
 let options: Options = { sendOnEnter: true, showReasoning: false };
 let connected = false;
+let origin: string | undefined; // title of the session of which this one is a fork
 let times: Record<string, number> = {}; // when the default answers to open decisions apply
 
 const items = new Items(post, pageColors);
@@ -60,6 +61,7 @@ function receive(message: ToWebview) {
       ({ view, options, connected } = message);
       times = Object.fromEntries(Object.entries(message.left).map(([id, left]) => [id, Date.now() + left]));
       older.reset();
+      ({ origin } = message);
       items.showReasoning = options.showReasoning;
       break;
     case "events":
@@ -158,7 +160,7 @@ function draw() {
     return;
   }
   items.known = { cwd: view.session.cwd, tasks: view.tasks };
-  list.set(rowsOf(view));
+  list.set(rowsOf(view, origin));
   older.seek(view);
   welcome.show(view.items.length === 0 && view.turnId === undefined, view.session.config, options.demo);
   questions.show(view.decisions, connected, view.session, times);

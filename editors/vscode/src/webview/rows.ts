@@ -1,8 +1,9 @@
 import type { SessionView, TurnEnd } from "../model/session";
 import { quotedOf } from "../model/input";
 import { counted } from "../model/sessions";
+import { nodeOf } from "../model/session";
 import { looks } from "../model/callWords";
-import type { FilePoint, Item, ItemID, OutcomeKind, Task, TaskID, TurnCause, TurnID } from "../protocol";
+import type { FilePoint, Item, ItemID, OutcomeKind, SessionID, Task, TaskID, TurnCause, TurnID } from "../protocol";
 import type { Row } from "./list";
 
 /** ItemRow shows an item and the output of its running call. */
@@ -37,14 +38,24 @@ export interface RunRow extends Row {
   run: ItemRow[];
 }
 
-export type ChatRow = ItemRow | EndRow | RunRow;
+/** ForkRow ends the history that a fork shares with its source. */
+export interface ForkRow extends Row {
+  source: SessionID;
+  /** of the source; absent: not known */
+  title?: string;
+}
+
+export type ChatRow = ItemRow | EndRow | RunRow | ForkRow;
+
+/** Unfolded is a row before several calls in a row become one. */
+type Unfolded = Exclude<ChatRow, RunRow>;
 
 /** The number of calls in a row that become one row, if they only look at files. */
 const minRun = 3;
 
-/** rowsOf returns the rows of a view. An unchanged row keeps its version. */
-export function rowsOf(view: SessionView): ChatRow[] {
-  const rows: (ItemRow | EndRow)[] = [];
+/** rowsOf returns the rows of a view. An unchanged row keeps its version. title is that of the session of which this one is a fork. */
+export function rowsOf(view: SessionView, title?: string): ChatRow[] {
+  const rows: Unfolded[] = [];
   const tasks = new Map(view.tasks.map((task) => [task.taskId, task]));
   const started = new Set<TurnID>(); // turns with an earlier item
   const inputs = new Map<TurnID, string>();
@@ -70,8 +81,16 @@ export function rowsOf(view: SessionView): ChatRow[] {
       const version = `${end.outcome?.kind} ${end.code} ${end.message} ${end.usage?.output} ${last} ${point?.pointId} ${point?.state} ${point?.files} ${point?.undone}`;
       rows.push({ key: `end:${end.turnId}`, version, end, after: item.itemId, point, input: inputs.get(end.turnId), last });
     }
+    rows.push(...forkAfter(view, at, title));
   });
   return foldRuns(rows);
+}
+
+/** forkAfter returns the row after an item if it is the last one that a fork shares with its source. */
+function forkAfter({ session, items }: SessionView, at: number, title: string | undefined): ForkRow[] {
+  const { source } = session.relation;
+  const isShared = (item: Item | undefined) => item !== undefined && nodeOf(item.itemId) === source?.node;
+  return source && isShared(items[at]) && !isShared(items[at + 1]) ? [{ key: "fork", version: title, source: source.sessionId, title }] : [];
 }
 
 /** withPart adds a further item of its input to the row of a message. */
@@ -89,7 +108,7 @@ function taskIdOf(item: Item): TaskID | undefined {
 }
 
 /** foldRuns makes one row of several calls in a row that only looked at files. */
-function foldRuns(rows: (ItemRow | EndRow)[]): ChatRow[] {
+function foldRuns(rows: Unfolded[]): ChatRow[] {
   const all: ChatRow[] = [];
   let run: ItemRow[] = [];
   const flush = () => {

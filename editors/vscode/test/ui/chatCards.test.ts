@@ -1,6 +1,8 @@
 import { strict as assert } from "node:assert";
 import { toInput } from "../../src/model/input";
 import type { Decision, Item } from "../../src/protocol";
+import { snapshot } from "../../src/model/session";
+import { attached, session } from "../unit/turn";
 import { chatPage } from "./chatPage";
 
 const why = { by: "mode" as const, text: "No rule allows the call, and the tool can change something." };
@@ -133,5 +135,23 @@ describe("part15 cards and settings of a chat", function () {
     assert.deepEqual((await asked("review")).map(({ plugin }) => plugin), ["project", "x\u202e\ny"]);
     await tell({ type: "untrusted", plugins: [] });
     assert.equal(await line.innerText(), "");
+  });
+
+  it("29 show the title of a session where its place has none, and of which session it is a fork", async () => {
+    const title = chat.page.locator("#head h1");
+    const height = async () => (await title.boundingBox())?.height ?? 0;
+    const view = snapshot({ ...attached, session: { ...session, title: "hello (fork)", relation: { kind: "fork", source: { sessionId: "ses_0", node: "nod_u" } } } });
+    const items: Item[] = [{ itemId: "nod_u:0", kind: "userMessage", status: "completed", turnId: "trn_1", atMs: 1, text: "hi" }];
+    const shown = { type: "reset" as const, view: { ...view, items }, options: { sendOnEnter: true, showReasoning: false }, connected: true, left: {} };
+    await tell(shown);
+    assert.ok((await height()) < 2, "a tab has the title already");
+    await chat.page.evaluate(() => document.body.classList.add("untitled"));
+    assert.equal(await title.innerText(), "hello (fork)");
+    assert.ok((await height()) > 10);
+    assert.equal((await chat.page.locator(".row.fork").innerText()).trim(), "Forked from another session.");
+    await tell({ ...shown, origin: "hello" });
+    assert.equal((await chat.page.locator(".row.fork").innerText()).trim(), "Forked from hello.");
+    await chat.page.locator(".row.fork").getByRole("button", { name: "hello" }).click();
+    assert.deepEqual(await asked("show"), [{ type: "show", sessionId: "ses_0" }]);
   });
 });

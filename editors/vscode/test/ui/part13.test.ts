@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { DecisionListResult } from "../../src/protocol";
+import type { DecisionListResult, SessionListResult } from "../../src/protocol";
 import { patienceMs, until } from "./browser";
 import { sameColors } from "./codeColors";
 import { diffLines, titleButton } from "./diffEditor";
@@ -117,13 +117,27 @@ describe("part/13 a real VS Code", function () {
     await code.chat.locator(".agentMessage:not(.live)", { hasText: "finished the story." }).waitFor();
     const tab = code.page.locator(".tab", { hasText: "tell a story" });
     const side = () => chatIn(code.page, "auxiliarybar");
+    const row = (title: string, selected: string) => code.page.locator(`.part.sidebar .monaco-list-row[aria-selected="${selected}"]`, { has: code.page.locator(".label-name", { hasText: new RegExp(`^${title.replace(/[()]/g, "\\$&")}$`) }) });
     await code.run("lashd: Open Chat in Side Bar");
     await tab.waitFor({ state: "detached" });
     await (await side()).locator(".agentMessage", { hasText: "finished the story." }).waitFor();
     await code.page.locator(".part.auxiliarybar .title", { hasText: "tell a story" }).first().waitFor(); // names the session
     await code.shot("side bar");
+    await (await side()).locator("#head h1", { hasText: /^tell a story$/ }).waitFor();
     await code.say("hi", await side());
     await (await side()).locator(".agentMessage", { hasText: "Hello!" }).waitFor();
+    await row("tell a story", "true").waitFor();
+    await (await side()).getByRole("button", { name: "Fork here" }).last().click();
+    await (await side()).locator(".row.fork", { hasText: "Forked from tell a story." }).waitFor();
+    await (await side()).locator("#head h1", { hasText: /^tell a story \(fork\)$/ }).waitFor();
+    await row("tell a story (fork)", "true").waitFor();
+    await code.shot("fork in the side bar");
+    await row("named in the chat", "false").click(); // opens where the user moved the last chat
+    await (await side()).locator("#head h1", { hasText: /^named in the chat$/ }).waitFor();
+    await row("tell a story", "false").click();
+    await (await side()).locator("#head h1", { hasText: /^tell a story$/ }).waitFor();
+    assert.equal(await code.page.locator(".tab").count(), 0);
+    code.call("session/delete", { sessionId: code.call<SessionListResult>("session/list", {}).data.find(({ relation }) => relation.kind === "fork")?.sessionId });
     await code.run("lashd: Open Chat in Editor Area");
     await tab.waitFor();
     await (await chatIn(code.page, "editor")).locator(".agentMessage", { hasText: "Hello!" }).waitFor(); // its page takes the focus before that
@@ -134,7 +148,7 @@ describe("part/13 a real VS Code", function () {
     assert.deepEqual(await code.page.locator(".tab").allInnerTexts().then((all) => all.map((text) => text.trim())), ["tell a story"]);
     await code.run("View: Close All Editors");
     await code.run("lashd: Find Session...");
-    await code.page.locator(".quick-input-widget:visible input.input").fill("acknowledged");
+    await code.page.locator('.quick-input-widget:visible input.input[placeholder^="Words of a title"]').fill("acknowledged");
     await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "acknowledged" }).filter({ hasText: "tell a story" }).click();
     await code.page.locator(".tab", { hasText: "tell a story" }).waitFor();
   });
