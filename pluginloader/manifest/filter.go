@@ -28,8 +28,8 @@ func (f *Filter) String() string {
 // permissionSyntax is a tool, optionally with a limit in parentheses.
 var permissionSyntax = lazy(`(?s)^[A-Za-z_][A-Za-z0-9_-]*(__\*)?(\(.*\))?$`)
 
-// filter parses the "if" of a hook. What cannot be used gives a warning, and the hook then has no filter: it runs for every call, because
-// it may be there to refuse some of them.
+// filter parses the "if" of a hook. A text that lashd cannot use gives a warning, and the hook then has no filter: it runs for every call,
+// because it may be there to refuse some of them.
 func (s *source) filter(here string, e Event, raw json.RawMessage) *Filter {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

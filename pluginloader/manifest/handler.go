@@ -31,7 +31,7 @@ func (s *source) handler(here string, e Event, h hookHandler) (CommandHook, bool
 }
 
 // otherType reports a handler that lashd does not run. In settings, a type that no known agent has is no mistake: it would switch off the
-// rules and the other hooks of the file. What the handler would refuse is not refused, which people must know.
+// rules and the other hooks of the file. People must know that calls which the handler would refuse are not refused.
 func (s *source) otherType(pointer string, e Event, name string) {
 	if !s.newer && !slices.Contains(handlerTypes, name) {
 		s.word(pointer, name, append(slices.Clone(handlerTypes), "command"))
