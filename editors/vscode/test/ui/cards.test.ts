@@ -37,6 +37,14 @@ describe("part/13 the cards of a chat", function () {
     assert.equal(await chat.page.evaluate(() => document.activeElement?.tagName), "TEXTAREA");
   });
 
+  it("part13/27 has the buttons of a long notice below its text in a narrow side bar", async () => {
+    await chat.page.setViewportSize({ width: 296, height: 700 });
+    await reset();
+    await tell({ type: "notice", id: 1, text: "weather failed: the program ended: exit status 1.", buttons: ["Show MCP Servers"] });
+    const [text, button] = [await chat.page.locator(".notice > span").boundingBox(), await chat.page.getByRole("button", { name: "Show MCP Servers" }).boundingBox()];
+    assert.ok(text && button && button.y >= text.y + text.height && text.width > 200, JSON.stringify([text, button]));
+  });
+
   it("part/13 sends one answer for a double click, and another one if the first has failed", async () => {
     const decision = { decisionId: "dec_1", sessionId: "ses_1", kind: "approval", prompt: "May it?", choices: ["allowOnce", "reject"], default: "reject", openedAtMs: 1, deadlineAtMs: 0 };
     await reset({ decisions: [decision] });

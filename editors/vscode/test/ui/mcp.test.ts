@@ -6,6 +6,7 @@ import { patienceMs, until } from "./browser";
 import { titleButton } from "./diffEditor";
 import { McpServer } from "./mcpServer";
 import { filesWith } from "./modelServer";
+import { chatIn } from "./parts";
 import { script } from "./script";
 import { Workbench } from "./workbench";
 
@@ -99,6 +100,36 @@ describe("part13/vscode MCP servers", function () {
     assert.equal(server.visits, 0);
     await card.getByRole("button", { name: "Open the page" }).click();
     await until(() => server.visits === 1);
+  });
+
+  it("adds a server for all sessions, and says above the input of a chat in the side bar how it started", async () => {
+    const answers = 'method === "initialize" ? { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "w", version: "1" } } : { tools: [{ name: "forecast", inputSchema: { type: "object" } }] }';
+    code.write("weather.js", `require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+      const { id, method, params } = JSON.parse(line);
+      id !== undefined && console.log(JSON.stringify({ jsonrpc: "2.0", id, result: ${answers} }));
+    });`);
+    await code.newSession();
+    await code.run("lashd: Open Chat in Side Bar");
+    const chat = await chatIn(code.page, "auxiliarybar");
+    const add = async (name: string, line: string) => {
+      await code.run("lashd: MCP Servers...");
+      await code.choose("Add a server");
+      for (const [asks, text] of [["docs", name], ["npx -y docs-server", line]] as const) {
+        await code.page.getByPlaceholder(asks, { exact: true }).fill(text);
+        await code.page.keyboard.press("Enter");
+      }
+      await code.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: "This folder" }).waitFor();
+      await code.choose("All of your sessions");
+      await row(name).waitFor(); // the list of servers is back
+      await code.page.keyboard.press("Escape");
+    };
+    await add("weather", `${process.execPath} ${join(code.dir, "weather.js")}`);
+    await chat.locator(".notice", { hasText: "weather is ready, with 1 tool. Your sessions can use it from their next turn on." }).waitFor();
+    await add("broken", `${process.execPath} ${join(code.dir, "absent.js")}`);
+    await chat.locator(".notice", { hasText: /^broken failed/ }).getByRole("button", { name: "Show MCP Servers" }).waitFor();
+    await code.shot("notice in the side bar");
+    assert.equal(await code.page.locator(".notification-toast").count(), 0);
+    await code.run("lashd: Open Chat in Editor Area");
   });
 
   it("opens the file of a server", async () => {
