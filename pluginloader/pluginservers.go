@@ -13,14 +13,14 @@ import (
 // ErrManyServers means that several plugins have a server of the name.
 var ErrManyServers = errors.New("several plugins have an MCP server of that name; name the plugin")
 
-// ServerLogins logs people in to the MCP servers of plugins. Its methods are safe for concurrent use.
-type ServerLogins struct{ loader *Loader }
+// Servers are the MCP servers of plugins, for people who log in to them or restart them. Its methods are safe for concurrent use.
+type Servers struct{ loader *Loader }
 
-// LoginsOf returns the logins of a loader.
-func LoginsOf(l *Loader) *ServerLogins { return &ServerLogins{l} }
+// ServersOf returns the servers of the plugins of a loader.
+func ServersOf(l *Loader) *Servers { return &Servers{l} }
 
 // Login implements mcp/login: it starts a login to a server of a plugin that is loaded.
-func (s *ServerLogins) Login(ctx context.Context, p *protocol.MCPLoginParams) (*protocol.MCPLoginResult, error) {
+func (s *Servers) Login(ctx context.Context, p *protocol.MCPLoginParams) (*protocol.MCPLoginResult, error) {
 	part, err := s.serverPart(ctx, &p.MCPServerParams)
 	if err != nil {
 		return nil, err
@@ -33,18 +33,18 @@ func (s *ServerLogins) Login(ctx context.Context, p *protocol.MCPLoginParams) (*
 }
 
 // FinishLogin implements mcp/finishLogin. The server works when it returns without an error.
-func (s *ServerLogins) FinishLogin(ctx context.Context, p *protocol.MCPFinishLoginParams) (*protocol.Empty, error) {
+func (s *Servers) FinishLogin(ctx context.Context, p *protocol.MCPFinishLoginParams) (*protocol.Empty, error) {
 	return &protocol.Empty{}, s.loader.servers.FinishLogin(ctx, p.LoginID, p.Address)
 }
 
 // CancelLogin implements mcp/cancelLogin.
-func (s *ServerLogins) CancelLogin(_ context.Context, p *protocol.MCPCancelLoginParams) (*protocol.Empty, error) {
+func (s *Servers) CancelLogin(_ context.Context, p *protocol.MCPCancelLoginParams) (*protocol.Empty, error) {
 	s.loader.servers.CancelLogin(p.LoginID)
 	return &protocol.Empty{}, nil
 }
 
 // Logout implements mcp/logout.
-func (s *ServerLogins) Logout(ctx context.Context, p *protocol.MCPServerParams) (*protocol.MCPLogoutResult, error) {
+func (s *Servers) Logout(ctx context.Context, p *protocol.MCPServerParams) (*protocol.MCPLogoutResult, error) {
 	part, err := s.serverPart(ctx, p)
 	if err != nil {
 		return nil, err
@@ -53,8 +53,21 @@ func (s *ServerLogins) Logout(ctx context.Context, p *protocol.MCPServerParams) 
 	return &protocol.MCPLogoutResult{Had: had}, err
 }
 
+// Restart implements mcp/restart.
+func (s *Servers) Restart(ctx context.Context, p *protocol.MCPServerParams) (*protocol.MCPRestartResult, error) {
+	part, err := s.serverPart(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	status, err := part.Restart(ctx, p.Server)
+	if err != nil {
+		return nil, err
+	}
+	return &protocol.MCPRestartResult{Server: servers([]mcp.ServerStatus{status})[0]}, nil
+}
+
 // serverPart returns the servers of the plugin that has a server. Only plugins that are loaded count, so an untrusted one gets nothing.
-func (s *ServerLogins) serverPart(ctx context.Context, p *protocol.MCPServerParams) (*mcp.Part, error) {
+func (s *Servers) serverPart(ctx context.Context, p *protocol.MCPServerParams) (*mcp.Part, error) {
 	l := s.loader
 	set, err := l.setOf(ctx, p.Cwd)
 	if err != nil {

@@ -169,6 +169,7 @@ func groups() []group {
 			"mcp/cancelLogin": bind("Ends a login in progress.", (*conn).mcpCancelLogin),
 			"mcp/resources":   wait("Lists the resources and resource templates of a session's MCP servers. `turn/start` reads some with `resources`.", (*conn).mcpResources),
 			"mcp/complete":    wait("Completes an argument of a prompt or of a resource template of an MCP server.", (*conn).mcpComplete),
+			"mcp/restart":     wait("Restarts an MCP server of a plugin, and returns its state after that. Calls in progress at this server fail.", (*conn).mcpRestart),
 			"mcp/logout":      wait("Deletes the login to an MCP server.", (*conn).mcpLogout),
 		}},
 		{"Operations", map[string]Method{

@@ -111,7 +111,7 @@ func (c *conn) mcpLogin(ctx context.Context, p *protocol.MCPLoginParams) (*proto
 	if err := checkServer(&p.MCPServerParams); err != nil {
 		return nil, err
 	}
-	r, err := c.Logins.Login(ctx, p)
+	r, err := c.Servers.Login(ctx, p)
 	if errors.Is(err, mcp.ErrRedirect) {
 		return nil, &param.Error{Pointer: "/redirect", Reason: err.Error()}
 	}
@@ -120,7 +120,7 @@ func (c *conn) mcpLogin(ctx context.Context, p *protocol.MCPLoginParams) (*proto
 
 // mcpFinishLogin passes on the address. An address of another page is a mistake in the parameters, and the login stays in progress.
 func (c *conn) mcpFinishLogin(ctx context.Context, p *protocol.MCPFinishLoginParams) (*protocol.Empty, error) {
-	r, err := c.Logins.FinishLogin(ctx, p)
+	r, err := c.Servers.FinishLogin(ctx, p)
 	if pasted, ok := errors.AsType[*mcp.PastedError](err); ok {
 		return nil, &param.Error{Pointer: "/address", Reason: pasted.Why}
 	}
@@ -129,7 +129,7 @@ func (c *conn) mcpFinishLogin(ctx context.Context, p *protocol.MCPFinishLoginPar
 
 // mcpCancelLogin ends a login.
 func (c *conn) mcpCancelLogin(ctx context.Context, p *protocol.MCPCancelLoginParams) (*protocol.Empty, error) {
-	return c.Logins.CancelLogin(ctx, p)
+	return c.Servers.CancelLogin(ctx, p)
 }
 
 // mcpLogout checks the server and deletes its login.
@@ -137,7 +137,15 @@ func (c *conn) mcpLogout(ctx context.Context, p *protocol.MCPServerParams) (*pro
 	if err := checkServer(p); err != nil {
 		return nil, err
 	}
-	return c.Logins.Logout(ctx, p)
+	return c.Servers.Logout(ctx, p)
+}
+
+// mcpRestart checks the server and restarts it.
+func (c *conn) mcpRestart(ctx context.Context, p *protocol.MCPServerParams) (*protocol.MCPRestartResult, error) {
+	if err := checkServer(p); err != nil {
+		return nil, err
+	}
+	return c.Servers.Restart(ctx, p)
 }
 
 // checkServer checks the name of a server and where it is.

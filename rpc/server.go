@@ -26,9 +26,9 @@ import (
 type Config struct {
 	Engine    *engine.Engine
 	Store     *persistence.Store
-	Plugins   Plugins                    // nil: no plugin directories
-	Logins    *pluginloader.ServerLogins // logins to MCP servers; nil: no plugin directories
-	Providers Providers                  // nil: clients cannot set up providers
+	Plugins   Plugins               // nil: no plugin directories
+	Servers   *pluginloader.Servers // MCP servers of plugins; nil: no plugin directories
+	Providers Providers             // nil: clients cannot set up providers
 	Log       *slog.Logger
 	Version   string
 	Socket    string // path that server/status reports; empty on stdio

@@ -101,7 +101,7 @@ func startLogged(t testing.TB, log *slog.Logger, plugins []plugin.Factory, more 
 		Running: eng.Running, ToolsChanged: func(ctx context.Context, _ string, id protocol.SessionID) { eng.ToolsChanged(ctx, id) },
 	})
 	wg.Go(func() { loader.Run(ctx) })
-	return &server{rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Logins: pluginloader.LoginsOf(loader), Log: log, Version: "test"}), store, ctx, &wg}
+	return &server{rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Servers: pluginloader.ServersOf(loader), Log: log, Version: "test"}), store, ctx, &wg}
 }
 
 // peer is a client that writes the bytes it is given.

@@ -46,7 +46,7 @@ type Log struct {
 	mu      sync.Mutex
 	secrets map[Secret]bool   // every secret passed to Hide
 	hide    *strings.Replacer // nil: no secrets
-	partial []byte            // start of a stderr line that is not complete yet
+	own     Stream            // of the plugin's own program
 	lines   []Line            // the newest lines, oldest first
 	rate    Rate              // counts lines
 	pace    Pace              // limits bytes on stderr
@@ -55,8 +55,21 @@ type Log struct {
 
 // NewLog returns an empty log that also writes to the daemon's log.
 func NewLog(log *slog.Logger) *Log {
-	return &Log{log: log, pace: Pace{PerSecond: bytesPerSec, Burst: bytesAtOnce}}
+	l := &Log{log: log, pace: Pace{PerSecond: bytesPerSec, Burst: bytesAtOnce}}
+	l.own.log = l
+	return l
 }
+
+// Stream is the output of one program of a plugin that has several. Each of its lines in the log begins with its name. It implements
+// io.Writer for stderr and is safe for concurrent use; the log's mu guards it.
+type Stream struct {
+	log     *Log
+	name    string // empty: that of the plugin's own program
+	partial []byte // start of a stderr line that is not complete yet
+}
+
+// Stream returns a new stream for a program with a name. The caller calls Flush when the program has ended.
+func (l *Log) Stream(name string) *Stream { return &Stream{log: l, name: name} }
 
 // maxSecrets bounds the secrets of one log. Real plugins have far fewer.
 const maxSecrets = 10_000
@@ -92,26 +105,30 @@ func (l *Log) Redact(text string) string {
 
 // Write takes output of a program on stderr. It never fails. It sleeps if the program writes too
 // fast, which makes the program wait on its pipe.
-func (l *Log) Write(data []byte) (int, error) {
-	time.Sleep(l.take(data))
+func (l *Log) Write(data []byte) (int, error) { return l.own.Write(data) }
+
+// Write takes output as that of Log.
+func (s *Stream) Write(data []byte) (int, error) {
+	time.Sleep(s.take(data))
 	return len(data), nil
 }
 
 // take splits data into lines and returns how long the writer has to wait.
-func (l *Log) take(data []byte) (wait time.Duration) {
+func (s *Stream) take(data []byte) (wait time.Duration) {
+	l := s.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for rest := data; len(rest) > 0; {
 		if l.rate.Spent(linesPerSec) {
-			l.dropLocked(rest)
+			s.dropLocked(rest)
 			break
 		}
 		line, after, ended := bytes.Cut(rest, []byte{'\n'})
 		rest = after
-		room := heldLine - len(l.partial)
-		l.partial = append(l.partial, line[:min(len(line), room)]...)
+		room := heldLine - len(s.partial)
+		s.partial = append(s.partial, line[:min(len(line), room)]...)
 		if ended {
-			l.flushLocked()
+			s.flushLocked()
 		}
 	}
 	return l.pace.Take(len(data))
@@ -119,20 +136,28 @@ func (l *Log) take(data []byte) (wait time.Duration) {
 
 // dropLocked counts the complete lines of data as dropped without looking at each. It keeps the
 // incomplete last line, which may fit into the next second.
-func (l *Log) dropLocked(data []byte) {
+func (s *Stream) dropLocked(data []byte) {
 	if n := bytes.Count(data, []byte{'\n'}); n > 0 {
-		l.dropped += n
-		l.partial, data = l.partial[:0], data[bytes.LastIndexByte(data, '\n')+1:]
+		s.log.dropped += n
+		s.partial, data = s.partial[:0], data[bytes.LastIndexByte(data, '\n')+1:]
 	}
-	l.partial = append(l.partial, data[:min(len(data), heldLine-len(l.partial))]...)
+	s.partial = append(s.partial, data[:min(len(data), heldLine-len(s.partial))]...)
 }
 
 // flushLocked adds the incomplete last line, if any.
-func (l *Log) flushLocked() {
-	if len(l.partial) > 0 {
-		l.addLocked(slog.LevelInfo, string(l.partial))
+func (s *Stream) flushLocked() {
+	if len(s.partial) > 0 {
+		s.log.addLocked(slog.LevelInfo, s.named(string(s.partial)))
 	}
-	l.partial = l.partial[:0]
+	s.partial = s.partial[:0]
+}
+
+// named puts the name of the stream before a line.
+func (s *Stream) named(text string) string {
+	if s.name == "" {
+		return text
+	}
+	return s.name + ": " + text
 }
 
 // Add adds a line of the plugin. Text beyond 4 KiB is cut off, and lines beyond the rate are
@@ -143,13 +168,16 @@ func (l *Log) Add(level slog.Level, text string) {
 	l.addLocked(level, text)
 }
 
+// Add adds a line as that of Log.
+func (s *Stream) Add(level slog.Level, text string) { s.log.Add(level, s.named(text)) }
+
 // Note adds a line that lashd writes about the plugin. It has no rate limit and does not go to the
 // daemon's log. A text equal to the last line is skipped, because several callers may report the
 // same failure.
 func (l *Log) Note(level slog.Level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.flushLocked() // the plugin's last words may explain the note, so they come first
+	l.own.flushLocked() // the plugin's last words may explain the note, so they come first
 	text = l.shown(text)
 	if n := len(l.lines); n == 0 || l.lines[n-1].Text != text {
 		l.noteLocked(level, text)
@@ -214,8 +242,11 @@ func (l *Log) Newest() []Line {
 }
 
 // Flush adds the incomplete last line of stderr, for example after the program has ended.
-func (l *Log) Flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.flushLocked()
+func (l *Log) Flush() { l.own.Flush() }
+
+// Flush adds the incomplete last line of the stream.
+func (s *Stream) Flush() {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	s.flushLocked()
 }

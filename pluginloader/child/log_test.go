@@ -2,6 +2,7 @@ package child
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -28,6 +29,23 @@ func TestLog(t *testing.T) {
 		}
 		if len(got) != len(want) {
 			t.Errorf("%d lines, want %d", len(got), len(want))
+		}
+	})
+	t.Run("37 streams name their lines and do not mix them", func(t *testing.T) {
+		o := NewLog(quiet)
+		a, b := o.Stream("a"), o.Stream("b")
+		_, _ = a.Write([]byte("one "))
+		_, _ = b.Write([]byte("two\n"))
+		_, _ = o.Write([]byte("three\n"))
+		_, _ = a.Write([]byte("half\nrest"))
+		a.Flush()
+		b.Add(slog.LevelInfo, "four")
+		var got []string
+		for _, l := range o.Newest() {
+			got = append(got, l.Text)
+		}
+		if want := []string{"b: two", "three", "a: one half", "a: rest", "b: four"}; !slices.Equal(got, want) {
+			t.Errorf("lines %q, want %q", got, want)
 		}
 	})
 	t.Run("issue/4-7 a repeated note of lashd is in the log once", func(t *testing.T) {

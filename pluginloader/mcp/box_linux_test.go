@@ -237,7 +237,7 @@ func TestListingInAWorkspace(t *testing.T) {
 	if len(p.Tools()) != len(goodNames)+1 {
 		t.Fatalf("part13/6 a server of a workspace below /tmp lists %q before a session uses it: %+v", names(p), p.Status())
 	}
-	if got := said(c); !strings.HasPrefix(got, workspace+"\nof-ws") || !strings.HasSuffix(got, "\nws") {
+	if got := said(c); !strings.HasPrefix(got, "x: "+workspace+"\nx: of-ws") || !strings.HasSuffix(got, "\nx: ws") {
 		t.Errorf("part13/6 while it lists its tools, it does not read its workspace, or has more beside it: %s", got)
 	}
 	if got := said(c); strings.Contains(got, "of-another") || strings.Contains(got, "the-secret") || exists(filepath.Join(workspace, "made")) || exists(filepath.Join(l.a, "made")) {

@@ -189,6 +189,26 @@ func (p *Part) Resume(ctx context.Context) {
 	}
 }
 
+// Restart ends the processes or connections of a server, and starts those again that ran, at least the one that lists the tools. It returns
+// the state after that. The other servers of the plugin go on. Calls in progress fail. It fails with ErrNoServer.
+func (p *Part) Restart(ctx context.Context, name string) (ServerStatus, error) {
+	m := p.member(name)
+	if m == nil {
+		return ServerStatus{}, noServer(name)
+	}
+	var all sync.WaitGroup
+	for _, s := range append(m.variants.servers(), m.server) {
+		if ran := s.hangUp(ctx); ran || s == m.server {
+			all.Go(func() { _, _ = s.ready(ctx) }) // its state has the error
+		}
+	}
+	all.Wait()
+	if m.listed() == nil {
+		m.server.retry(ctx)
+	}
+	return m.status(), nil
+}
+
 // Known returns the lists of the servers, for Config.Known of a later run.
 func (p *Part) Known() map[string]List {
 	known := map[string]List{}
@@ -204,7 +224,6 @@ func (p *Part) Known() map[string]List {
 // is left, or soon after ctx ends.
 func (p *Part) Shutdown(ctx context.Context) error {
 	p.release(ctx)
-	p.config.Output.Flush()
 	return nil
 }
 

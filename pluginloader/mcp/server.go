@@ -196,6 +196,20 @@ func (s *server) clean(err error) error {
 // maxMessage is the maximum length in bytes of a server's text in an error.
 const maxMessage = 4000
 
+// hangUp ends the connection or process, if there is one, and forgets earlier failures. It reports whether there was one. It does not wait
+// for the end; the next start does.
+func (s *server) hangUp(ctx context.Context) bool {
+	l, _ := s.super.Look()
+	s.super.Resume()
+	if l == nil {
+		return false
+	}
+	l.end(child.Stopped, errors.New("was restarted"))
+	ctx = context.WithoutCancel(ctx)
+	s.goes(func() { l.stop(ctx) })
+	return true
+}
+
 // close ends the server and returns when nothing of it is left.
 func (s *server) close(ctx context.Context) {
 	s.mu.Lock()

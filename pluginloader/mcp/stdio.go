@@ -29,6 +29,7 @@ type program struct {
 	process *proc.Process
 	mark    string // of its processes, for proc.Sweep
 	pipes   child.Pipes
+	said    *child.Stream // its lines in the plugin's log
 	out     *child.Outbox
 	in      *child.Lines
 	noisy   int           // bytes on stdout that were no messages
@@ -49,8 +50,9 @@ func (s *server) spawn(ctx context.Context, l *life) error {
 	if err != nil {
 		return err
 	}
+	said := s.output.Stream(s.end.settings.name)
 	command := proc.Command{
-		Argv: s.end.Argv, Path: s.end.Path, Dir: s.end.Dir, Env: env, Confine: held, Stderr: io.MultiWriter(s.output, &l.errors),
+		Argv: s.end.Argv, Path: s.end.Path, Dir: s.end.Dir, Env: env, Confine: held, Stderr: io.MultiWriter(said, &l.errors),
 		Grace: s.pool.config.Times.Terminate, Drain: drainDelay, Serve: box.Serve(),
 	}
 	s.box.Store(box)
@@ -63,7 +65,7 @@ func (s *server) spawn(ctx context.Context, l *life) error {
 	if err != nil {
 		return err
 	}
-	p := &program{life: l, pipes: pipes, out: child.NewOutbox(maxQueue), in: child.NewLines(pipes.Out, maxLine), heard: make(chan struct{})}
+	p := &program{life: l, pipes: pipes, said: said, out: child.NewOutbox(maxQueue), in: child.NewLines(pipes.Out, maxLine), heard: make(chan struct{})}
 	if nonce := s.pool.config.Nonce; nonce != "" {
 		p.mark = fmt.Sprintf("%s/mcp/%s/%d", nonce, s.end.label, s.pool.starts.Add(1))
 	}
@@ -100,6 +102,7 @@ func (p *program) run() {
 		p.sweep()
 		child.DoneWithin(p.heard, heardDelay)
 	}
+	p.said.Flush() // its last words may explain the end
 	l.end(child.Crashed, fmt.Errorf("the program ended: %s", child.ExitText(exit)))
 	p.out.Close()
 	p.pipes.CloseOurs()
@@ -192,7 +195,7 @@ func (p *program) message(line []byte) (jsonrpc.Message, error) {
 		if p.noisy += len(line); p.noisy > maxNoise {
 			return nil, fmt.Errorf("wrote lines to stdout that are no messages: %s", p.shown(line))
 		}
-		p.life.server.output.Add(slog.LevelInfo, strings.TrimRight(string(line), "\r\n"))
+		p.said.Add(slog.LevelInfo, strings.TrimRight(string(line), "\r\n"))
 		return nil, nil
 	}
 	m, err := jsonrpc.DecodeMessage(line)

@@ -67,6 +67,11 @@ type MCPLogoutResult struct {
 	Had bool `json:"had"`
 }
 
+// MCPRestartResult is the server after its restart: ready, or failed with its error.
+type MCPRestartResult struct {
+	Server PluginServer `json:"server"`
+}
+
 // The plugin for prompts and resources of MCP servers, and its queries.
 const (
 	ServersID     = "lashd-mcp"             // the plugin, and its query that lists prompts

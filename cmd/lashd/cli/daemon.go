@@ -201,7 +201,7 @@ func (e *server) runEngine(ctx context.Context, stop func(), store *persistence.
 	tell(eng)
 	complete(instructions, loader, eng)
 	defer e.load(ctx, loader)() // until the engine has closed all sessions
-	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Logins: pluginloader.LoginsOf(loader), Providers: providersetup.NewService(e.Home, keys.Memory), Log: e.Log, Version: daemon.Version, Socket: e.Socket, Nonce: nonce, Trace: trace, Stop: stop, Answered: e.opening.end})
+	srv := rpc.New(rpc.Config{Engine: eng, Store: store, Plugins: loader, Servers: pluginloader.ServersOf(loader), Providers: providersetup.NewService(e.Home, keys.Memory), Log: e.Log, Version: daemon.Version, Socket: e.Socket, Nonce: nonce, Trace: trace, Stop: stop, Answered: e.opening.end})
 	run := func(ctx context.Context) error {
 		<-e.opening.over
 		return eng.Run(ctx)

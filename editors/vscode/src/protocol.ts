@@ -1398,6 +1398,11 @@ export interface MCPResourcesResult {
   failed: ServerFailure[];
 }
 
+/** MCPRestartResult is the server after its restart: ready, or failed with its error. */
+export interface MCPRestartResult {
+  server: PluginServer;
+}
+
 /** MCPServer configures an MCP server, with the names of .mcp.json. Set either command or url. lashd does not expand variables in it and does not store it. Values of env and headers never appear in output of lashd. */
 export interface MCPServer {
   /** absent: stdio with a command, http with a url */
@@ -4316,6 +4321,8 @@ export interface Methods {
   "mcp/logout": { params: MCPServerParams; result: MCPLogoutResult };
   /** Lists the resources and resource templates of a session's MCP servers. `turn/start` reads some with `resources`. */
   "mcp/resources": { params: MCPResourcesParams; result: MCPResourcesResult };
+  /** Restarts an MCP server of a plugin, and returns its state after that. Calls in progress at this server fail. */
+  "mcp/restart": { params: MCPServerParams; result: MCPRestartResult };
   /** Lists the configured models. With `check: true`, also asks each server whether it accepts requests. */
   "model/list": { params: ModelListParams; result: ModelListResult };
   /** Sets the model of new sessions, in config.toml. */

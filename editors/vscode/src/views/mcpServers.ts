@@ -31,7 +31,7 @@ const icons: Record<string, string> = { ready: "pass", failed: "error", quaranti
 
 const buttons: Record<ServerAction, ActionButton> = {
   log: { action: "log", iconPath: new vscode.ThemeIcon("output"), tooltip: "Show the log" },
-  restart: { action: "restart", iconPath: new vscode.ThemeIcon("refresh"), tooltip: "Restart the plugin of the server" },
+  restart: { action: "restart", iconPath: new vscode.ThemeIcon("refresh"), tooltip: "Restart it" },
   signIn: { action: "signIn", iconPath: new vscode.ThemeIcon("sign-in"), tooltip: "Sign in" },
   signOut: { action: "signOut", iconPath: new vscode.ThemeIcon("sign-out"), tooltip: "Sign out" },
   configure: { action: "configure", iconPath: new vscode.ThemeIcon("edit"), tooltip: "Open its file" },
@@ -44,10 +44,11 @@ export async function showServers(parts: Parts, cwd: string | undefined): Promis
   const place = cwd === undefined ? {} : { cwd };
   const pick = Object.assign(vscode.window.createQuickPick<Item>(), { title: "MCP servers", matchOnDescription: true });
   let levels: Levels = { cwd };
+  const restarting = new Set<string>(); // plugin/server
   const load = async () => {
     const { data, userDir } = await daemon.call("plugin/list", place);
     levels = { cwd, ...(userDir && { user: userFile(userDir) }) };
-    pick.items = [...data.flatMap(itemsOf), { label: "$(add) Add a server\u2026", add: true }];
+    pick.items = [...data.flatMap((one) => itemsOf(one, restarting)), { label: "$(add) Add a server\u2026", add: true }];
     pick.placeholder = pick.items.some(({ server }) => server) ? "Choose a server to see its log" : "There are no MCP servers yet.";
   };
   const act = async ({ plugin = "", title = plugin, server = "", file = "", error = "" }: Item, action: ServerAction) => {
@@ -67,7 +68,13 @@ export async function showServers(parts: Parts, cwd: string | undefined): Promis
         await daemon.call("mcp/logout", { ...place, plugin, server });
         return load();
       case "restart":
-        await restartPlugin(daemon, place, plugin);
+        restarting.add(`${plugin}/${server}`);
+        await load();
+        try {
+          await daemon.call("mcp/restart", { ...place, plugin, server });
+        } finally {
+          restarting.delete(`${plugin}/${server}`);
+        }
         return load();
     }
   };
@@ -90,9 +97,11 @@ export async function showServers(parts: Parts, cwd: string | undefined): Promis
   await load();
 }
 
-function itemsOf(plugin: PluginInfo): Item[] {
+/** itemsOf returns the entries of the servers of a plugin. restarting has the names of those that restart, each after that of its plugin. */
+function itemsOf(plugin: PluginInfo, restarting: ReadonlySet<string>): Item[] {
   const { name, dir, servers = [] } = plugin;
-  const known = servers.map((server) => {
+  const known = servers.map((one) => {
+    const server: PluginServer = restarting.has(`${name}/${one.name}`) ? { ...one, state: "starting", error: undefined } : one;
     const file = serverFile(dir, server.name);
     return { ...describe(server), plugin: name, title: pluginTitle(plugin), server: server.name, file: file?.file, error: isBroken(server) ? server.error : "", buttons: actionsOf(server, file).map((action) => buttons[action]) };
   });
@@ -110,12 +119,6 @@ async function showLog(daemon: Daemon, texts: Texts, of: { cwd?: string; name: s
   const { data } = await daemon.call("plugin/logs", { ...of, limit: 1000 });
   const lines = data.map(({ atMs, level, text }) => `${new Date(atMs).toISOString()} ${level} ${text}`).join("\n") || "The log is empty.";
   await showTexts(texts, `${title}.log`, error === "" ? lines : `${error}\n\nLog:\n${lines}`);
-}
-
-/** restartPlugin ends the programs of a plugin and starts them again. */
-async function restartPlugin(daemon: Daemon, place: { cwd?: string }, name: string) {
-  await daemon.change("plugin/setEnabled", { ...place, name, enabled: false });
-  await daemon.change("plugin/setEnabled", { ...place, name, enabled: true });
 }
 
 /** addServer asks for a server and for whom, and adds it to a file. It reports whether to show the servers again. */

@@ -76,8 +76,9 @@ describe("part13/vscode MCP servers", function () {
     const before = server.authorized;
     await code.run("lashd: MCP Servers...");
     await row("docs").filter({ hasText: "ready, signed in" }).waitFor();
-    await press("docs", "Restart the plugin of the server");
+    await press("docs", "Restart it");
     await until(() => server.authorized > before); // it asks the server again
+    await row("docs").filter({ hasText: "ready, signed in" }).waitFor();
     await press("docs", "Show the log");
     await code.page.locator(".tab.active", { hasText: ".log" }).waitFor();
   });
