@@ -8,7 +8,7 @@ import { lastCommand } from "./terminalOutput";
 import { workspaceFiles } from "./workspaceFiles";
 
 /** The number of suggestions of each kind. */
-const most = { files: 12, folders: 4, symbols: 6 };
+const most = { places: 16, symbols: 6 };
 
 /** The number of files of a folder that an attachment lists. */
 const maxListed = 500;
@@ -19,14 +19,18 @@ const maxLabel = 60;
 /** mentionSuggestions returns what the user can attach with a word after @: files, folders, the problems and the output of the terminal. */
 export async function mentionSuggestions(word: string): Promise<Suggestion[]> {
   const files = await workspaceFiles();
-  const folders = foldersOf(files);
+  const places = word === "" ? files : [...files, ...foldersOf(files)];
   const fixed = special().filter(({ label }) => label.toLowerCase().startsWith(word.toLowerCase()));
   return [
     ...(word === "" ? [] : fixed),
-    ...matching(files, word, most.files).map(({ path, uri }): Suggestion => ({ ...namesOf(path), icon: "file", insert: `@${path}`, mention: { kind: "file", uri: uri.toString() } })),
-    ...matching(folders, word, word === "" ? 0 : most.folders).map(({ path, uri }): Suggestion => ({ ...namesOf(path), icon: "folder", insert: `@${path}`, mention: { kind: "folder", uri: uri.toString() } })),
+    ...matching(places, word, most.places).map(placeSuggestion),
     ...(word === "" ? fixed : []),
   ];
+}
+
+function placeSuggestion({ path, uri }: { path: string; uri: vscode.Uri }): Suggestion {
+  const kind = path.endsWith("/") ? "folder" : "file";
+  return { ...namesOf(path), icon: kind, insert: `@${path}`, mention: { kind, uri: uri.toString() } };
 }
 
 function namesOf(path: string): { label: string; detail: string } {
