@@ -13,10 +13,14 @@ type CompactionPreviewResult struct {
 	Kept       CompactionPart `json:"kept"`        // what stays word for word
 	Tokens     int64          `json:"tokens"`      // of the history now
 	After      int64          `json:"tokensAfter"` // of what is kept, without the summary
+	Keeps      int64          `json:"keeps"`       // the newest tokens that stay, at most; a shorter history is not compacted
 }
 
 // String describes the compaction for people, in lines.
 func (r CompactionPreviewResult) String() string {
+	if !r.Compacts {
+		return fmt.Sprintf("There is nothing to compact: the history has about %d tokens, and its newest input or up to %d tokens stay word for word.", r.Tokens, r.Keeps)
+	}
 	lines := []string{
 		fmt.Sprintf("The history has about %d tokens. Afterwards it has about %d and a summary.", r.Tokens, r.After),
 		fmt.Sprintf("A summary replaces %d messages, about %d tokens:", r.Summarized.Messages, r.Summarized.Tokens),

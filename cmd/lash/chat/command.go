@@ -223,7 +223,7 @@ func (u *ui) compact(what string) tea.Cmd {
 			return saidMsg(err.Error())
 		}
 		if !r.Compacts {
-			return saidMsg("Nothing to compact.")
+			return saidMsg(r.String())
 		}
 		return compactionMsg{id, r, strings.TrimSpace("/compact now " + what)}
 	}

@@ -106,7 +106,7 @@ func TestCommandMessages(t *testing.T) {
 		{"/rules add deny command 'git push", "one quote too many", ""},
 		{"/rules test 'git push x'", "", `"command":"git push x"`},
 		{"/rules remove rul_1", "", `"ruleId":"rul_1","sessionId":"ses_1"}`},
-		{"/compact", "Nothing to compact.", "session/compactPreview"}, // part13/7
+		{"/compact", "There is nothing to compact: the history has about 0 tokens, and its newest input or up to 0 tokens stay word for word.", "session/compactPreview"}, // part13/7
 		{"/compact now keep names", "Nothing to compact.", `"instructions":"keep names"`},
 		{"/memory", "", "instruction/list"},
 		{"/memory 3", "There are only 0 files of instructions.", "instruction/list"},

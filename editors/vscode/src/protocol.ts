@@ -550,6 +550,8 @@ export interface CompactionPreviewResult {
   tokens: number;
   /** of what is kept, without the summary */
   tokensAfter: number;
+  /** the newest tokens that stay, at most; a shorter history is not compacted */
+  keeps: number;
 }
 
 /** authorizes tool/complete for a pending call; only the tool that took it knows it */

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { CommandContext } from "./commands";
+import { tokensText } from "./model/context";
 import { titleOf } from "./model/sessions";
 import type { SessionID } from "./protocol";
 import { shownWhole } from "./toasts";
@@ -19,7 +20,7 @@ export async function compact({ daemon, chats }: Parts, sessionId: SessionID, in
   if (preview.compacts) {
     chats.give(sessionId, { type: "compaction", preview, instructions });
   } else {
-    void chats.say(sessionId, "The history is too short to compact.");
+    void chats.say(sessionId, `There is nothing to compact: the history has about ${tokensText(preview.tokens)} tokens, and its newest input or up to ${tokensText(preview.keeps)} tokens stay word for word.`);
   }
 }
 

@@ -38,10 +38,7 @@ func compact(ctx context.Context, req *plugin.CompactRequest) ([]protocol.NodeBo
 // split divides history at an input. It picks the first input after which the rest fits the
 // limit, or else the newest input.
 func split(messages []protocol.Message, window int64) (old, recent []protocol.Message) {
-	limit := int64(kept)
-	if window > 0 {
-		limit = min(limit, window/4)
-	}
+	limit := keeps(window)
 	all := sums(messages)
 	at := 0
 	for _, at = range inputs(messages) {
@@ -50,6 +47,14 @@ func split(messages []protocol.Message, window int64) (old, recent []protocol.Me
 		}
 	}
 	return messages[:at], messages[at:]
+}
+
+// keeps returns how many of the newest tokens stay, at most. If the newest input is longer, all of it stays.
+func keeps(window int64) int64 {
+	if window > 0 {
+		return min(kept, window/4)
+	}
+	return kept
 }
 
 // summary returns the message that replaces the old history.

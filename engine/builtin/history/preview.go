@@ -35,6 +35,7 @@ func preview(messages []protocol.Message, window int64) protocol.CompactionPrevi
 	if !r.Compacts {
 		r.Summarized, r.Kept = part(nil), part(messages)
 	}
+	r.Keeps = keeps(window)
 	r.Tokens, r.After = r.Summarized.Tokens+r.Kept.Tokens, r.Kept.Tokens
 	return r
 }

@@ -39,6 +39,9 @@ func TestPreview(t *testing.T) {
 			if r.Compacts != c.compacts || !slices.Equal(r.Summarized.Inputs, c.summarized) || !slices.Equal(r.Kept.Inputs, c.kept) || r.Tokens != r.Summarized.Tokens+r.Kept.Tokens || len(m.Asked) != asked {
 				t.Errorf("preview %+v after %d model calls", r, len(m.Asked)-asked)
 			}
+			if r.Keeps != 500 {
+				t.Errorf("45 it says that %d tokens stay, want 500", r.Keeps)
+			}
 			done, err := compact(t, d, id)
 			if err != nil || done != r.Compacts {
 				t.Fatalf("compacted: %t, %v", done, err)

@@ -80,7 +80,7 @@ describe("part/13 the cards of a chat", function () {
 
   it("part13/7 shows what a compaction keeps, and starts it with what the summary must keep", async () => {
     await reset({});
-    const preview = { compacts: true, tokens: 12_000, tokensAfter: 3000, summarized: { messages: 14, tokens: 9000, inputs: ["a", "b", "c", "d", "e", "f"], moreInputs: 2 }, kept: { messages: 2, tokens: 3000, inputs: ["newest"] } };
+    const preview = { compacts: true, tokens: 12_000, tokensAfter: 3000, keeps: 20_000, summarized: { messages: 14, tokens: 9000, inputs: ["a", "b", "c", "d", "e", "f"], moreInputs: 2 }, kept: { messages: 2, tokens: 3000, inputs: ["newest"] } };
     await tell({ type: "compaction", preview, instructions: "the names" });
     const card = chat.page.locator("#compaction .card");
     assert.match(await card.innerText(), /about 12k tokens. Afterwards it has about 3k and the summary/);

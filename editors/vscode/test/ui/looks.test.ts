@@ -38,7 +38,7 @@ describe("part/13 the looks of a chat", function () {
     },
     compaction: async () => {
       await tell(conversation([]));
-      await tell({ type: "compaction", instructions: "", preview: { compacts: true, tokens: 41_000, tokensAfter: 9000, summarized: { messages: 30, tokens: 32_000, inputs: ["The total of an order is wrong, and nobody knows since when. Fix it, with a test."], moreInputs: 7 }, kept: { messages: 4, tokens: 9000, inputs: ["Use reduce."] } } });
+      await tell({ type: "compaction", instructions: "", preview: { compacts: true, tokens: 41_000, tokensAfter: 9000, keeps: 20_000, summarized: { messages: 30, tokens: 32_000, inputs: ["The total of an order is wrong, and nobody knows since when. Fix it, with a test."], moreInputs: 7 }, kept: { messages: 4, tokens: 9000, inputs: ["Use reduce."] } } });
     },
     "new chat": async () => {
       await tell(empty);
