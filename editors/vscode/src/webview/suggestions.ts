@@ -77,8 +77,8 @@ export class Suggestions {
       this.at = (this.at + step + this.entries.length) % this.entries.length;
       this.moved = true;
       this.draw();
-    } else if (key === "Enter" && this.untyped) {
-      this.close(); // the input may be complete without another argument
+    } else if (key === "Enter" && (this.untyped || this.complete)) {
+      this.close(); // the input may be complete without an argument
       return false;
     } else if (key === "Enter" || key === "Tab") {
       this.pick(this.at);
@@ -93,6 +93,12 @@ export class Suggestions {
   /** untyped reports whether nothing of an argument is typed or chosen. */
   private get untyped(): boolean {
     return this.word?.mark === "argument" && /\s$/.test(this.word.text) && !this.moved;
+  }
+
+  /** complete reports whether the chosen command is typed in full and needs no argument. */
+  private get complete(): boolean {
+    const { insert, open, hint = "" } = this.entries[this.at] ?? {};
+    return this.word?.mark === "/" && insert === `/${this.word.text}` && !open && !hint.startsWith("<");
   }
 
   private pick(at: number) {

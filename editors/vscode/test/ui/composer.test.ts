@@ -239,4 +239,22 @@ describe("issue/18 the composer of a chat", function () {
     }
     assert.deepEqual(seen, ["newest", "older", "older", "newest", ""]);
   });
+
+  it("44 sends a command that is typed in full with the first Enter, and completes one that needs an argument", async () => {
+    const field = chat.page.locator("#composer textarea");
+    const offer = async (name: string, hint?: string) => {
+      await chat.reset();
+      await field.fill(`/${name}`);
+      const [last] = (await chat.asked("suggest")).slice(-1);
+      await chat.tell({ type: "suggestions", id: last?.id ?? 0, suggestions: [{ label: `/${name}`, detail: "", icon: "terminal", insert: `/${name}`, hint }], last: true });
+      await chat.page.getByRole("option", { name: `/${name}` }).waitFor();
+      await field.press("Enter");
+    };
+    await offer("travel", "<city>");
+    assert.equal(await field.inputValue(), "/travel ");
+    assert.deepEqual(await chat.asked("send"), []);
+    await field.fill("");
+    await offer("init", "[FOCUS]");
+    assert.deepEqual((await chat.asked("send")).map(({ text }) => text), ["/init"]);
+  });
 });
