@@ -6,7 +6,7 @@ const bytesPerToken = 4;
 
 /** Fill is how full the context window was at the newest model call. */
 export interface Fill {
-  /** absent: no call since the session began or its history was compacted */
+  /** absent until the next call: no call since the session began or its history was compacted */
   used?: number;
   /** tokens; absent: unknown */
   window?: number;
@@ -32,7 +32,7 @@ export function fillOf(usage: Usage | undefined, { contextWindow: window }: Mode
 /** fillText describes how full the context window is, in a few words and in a sentence. */
 export function fillText({ used, window, percent }: Fill): { short: string; long: string } {
   if (used === undefined) {
-    return { short: "Context", long: `Context window${window ? ` of ${tokensText(window)} tokens` : ""}: no model call yet` };
+    return { short: "Context", long: `Context window${window ? ` of ${tokensText(window)} tokens` : ""}, known after the next model call` };
   }
   if (percent === undefined || !window) {
     return { short: `Context ${tokensText(used)}`, long: `Context: ${tokensText(used)} tokens; the window of this model is not known` };

@@ -13,8 +13,8 @@ describe("issue/18 the meter of the context window", () => {
     assert.deepEqual(texts, [
       { short: "Context 34%", long: "Context: 68k of 200k tokens, 34% full" },
       { short: "Context 68k", long: "Context: 68k tokens; the window of this model is not known" },
-      { short: "Context", long: "Context window of 200k tokens: no model call yet" },
-      { short: "Context", long: "Context window: no model call yet" },
+      { short: "Context", long: "Context window of 200k tokens, known after the next model call" },
+      { short: "Context", long: "Context window, known after the next model call" },
     ]);
     assert.equal(fillOf(usage, model(50_000)).percent, 100);
     assert.deepEqual([950, 1049, 6200, 200_000, 1_000_000].map(tokensText), ["950", "1k", "6.2k", "200k", "1M"]);
