@@ -15,7 +15,7 @@ interface Kind {
 }
 
 /**
- * UnusedSessions are the sessions that this window has created and nobody has used yet. A new session uses an open one of them again, and they
+ * UnusedSessions are the sessions that this window has created and that have no message yet. A new session uses an open one of them again, and they
  * are deleted when their chat is closed, so that none stays without a message.
  */
 export class UnusedSessions {
@@ -40,7 +40,7 @@ export class UnusedSessions {
     return [...open].find(([id, view]) => all[id]?.cwd === cwd && all[id].driver === driver && view && isEmpty(view))?.[0];
   }
 
-  /** closed deletes a session whose chat was closed, if nobody has used it. */
+  /** closed deletes a session whose chat was closed, if it has no message. */
   async closed(id: SessionID, view: SessionView | undefined): Promise<void> {
     const known = this.all[id] !== undefined;
     this.used(id);

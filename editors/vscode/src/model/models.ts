@@ -43,7 +43,7 @@ export function effortText({ reasoning, effort }: ModelSpec): string {
   return reasoning ? effort || defaultEffort(reasoning) : "";
 }
 
-/** defaultEffort names the effort of a model that no one has set. */
+/** defaultEffort names the effort that a model has if none is set. */
 export function defaultEffort({ default: usual }: ReasoningSpec): string {
   return usual ? `default (${usual})` : "default";
 }

@@ -64,7 +64,7 @@ export function outlineOf(list: SessionList, folders: readonly string[] | undefi
   return { groups: inGroups, children };
 }
 
-/** isUnused reports whether a session has had no turn and nobody has named it. Lists do not show it. */
+/** isUnused reports whether a session has had no turn and has no title. Lists do not show it. */
 export function isUnused(session: Session): boolean {
   return session.turnIndex === 0 && session.state === "idle" && !session.title && !session.firstInput && session.relation.kind === "root";
 }

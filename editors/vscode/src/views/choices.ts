@@ -18,7 +18,7 @@ export interface Choice {
   hint?: string;
   /** what the text replaces; undefined opens the text alone */
   before?: string;
-  /** aborted when nobody waits for the answer any more */
+  /** aborted when the answer is no longer needed */
   signal?: AbortSignal;
 }
 
@@ -70,7 +70,7 @@ export class Choices {
   respond(uri: vscode.Uri | undefined, accepted: boolean): void {
     const key = addressOf(uri);
     if (!this.open.has(key)) {
-      throw new Error("Nobody waits for this answer any more. Close the editor.");
+      throw new Error("This question is no longer open. Close the editor.");
     }
     this.answer(key, accepted);
   }
