@@ -1,8 +1,8 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon";
 import { argumentAt, argumentSuggestions } from "../model/promptArguments";
-import { commandOf, commandSuggestions, operationArgs, ownCommand } from "../model/slashCommands";
-import type { CommandCall, SessionID } from "../protocol";
+import { commandOf, commandSuggestions, operationArgs, ownCommand, startWith, type Start } from "../model/slashCommands";
+import type { SessionID } from "../protocol";
 import { attachmentOf, mentionSuggestions, symbolSuggestions } from "./mentions";
 import type { FromWebview, Suggestion, ToWebview } from "./messages";
 import type { Resources } from "./resources";
@@ -74,24 +74,14 @@ export async function commandsFor(word: string, daemon: Daemon, sessionId: Sessi
   return commandSuggestions(word, commands.data, operations.data);
 }
 
-/** Start is what an input begins with: plain text, a command or skill for the model, a command of this window, or an unknown command. */
-export type Start = { kind: "text" } | { kind: "sent"; command: CommandCall } | { kind: "own" | "operation"; call: Required<CommandCall> } | { kind: "unknown"; name: string; near?: string };
-
-/** startOf looks for a command at the start of a text. A file of the workspace cannot take the name of a command of the extension. */
+/** startOf looks for a command at the start of a text. */
 export async function startOf(daemon: Daemon, sessionId: SessionID, text: string): Promise<Start> {
   const call = commandOf(text);
   if (!call) {
     return { kind: "text" };
   }
-  if (ownCommand(call.name) !== undefined) {
-    return { kind: "own", call };
-  }
   const [commands, operations] = await Promise.all([daemon.call("command/list", { sessionId }), daemon.call("operation/list", { sessionId })]);
-  if (commands.data.some(({ name }) => name === call.name)) {
-    return { kind: "sent", command: call };
-  }
-  const known = operations.data.some(({ name, kind }) => name === call.name && kind !== "query");
-  return known ? { kind: "operation", call } : { kind: "unknown", name: call.name, near: commandSuggestions(call.name, commands.data, operations.data)[0]?.label.slice(1) };
+  return startWith(call, commands.data, operations.data);
 }
 
 /** runCommand runs a command of the chat: one of the extension, or an operation of a plugin. */

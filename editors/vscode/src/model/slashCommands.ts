@@ -96,6 +96,22 @@ export function commandOf(text: string): Required<CommandCall> | undefined {
   return found?.[1] === undefined ? undefined : { name: found[1], arguments: found[2] ?? "" };
 }
 
+/** Start is what an input begins with: plain text, a command or skill for the model, a command of this window, or an unknown command. */
+export type Start = { kind: "text" } | { kind: "sent"; command: CommandCall } | { kind: "own" | "operation"; call: Required<CommandCall> } | { kind: "unknown"; name: string; near?: string };
+
+/** startWith says what a command at the start of an input is. A file of the workspace cannot take the name of a command of the extension. */
+export function startWith(call: Required<CommandCall>, commands: readonly CommandInfo[], operations: readonly OperationInfo[]): Start {
+  const { name } = call;
+  if (ownCommand(name) !== undefined) {
+    return { kind: "own", call };
+  }
+  if (commands.some((command) => command.name === name)) {
+    return { kind: "sent", command: call };
+  }
+  const known = operations.some((operation) => operation.name === name && operation.kind !== "query");
+  return known ? { kind: "operation", call } : { kind: "unknown", name, near: commandSuggestions(name, commands, operations)[0]?.label.slice(1) };
+}
+
 /** operationArgs returns the arguments of an operation from the text after its name: a JSON object, or the value of its only text argument. */
 export function operationArgs({ name, inputSchema }: OperationInfo, text: string): unknown {
   if (text.startsWith("{") || text === "") {

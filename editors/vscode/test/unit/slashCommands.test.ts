@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
-import { commandOf, commandSuggestions, operationArgs, ownCommand, ownNames } from "../../src/model/slashCommands";
+import { commandOf, commandSuggestions, operationArgs, ownCommand, ownNames, startWith } from "../../src/model/slashCommands";
 import { commandText, plainOutput } from "../../src/model/terminalText";
 import type { OperationInfo } from "../../src/protocol";
 
@@ -33,6 +33,11 @@ describe("part/13 commands of the chat", () => {
 
   it("are at the start of an input", () => {
     assert.deepEqual(["/review src/a.ts\nnow", "/p:commit", "/usr/bin is full", "no /review", "/"].map(commandOf), [{ name: "review", arguments: "src/a.ts\nnow" }, { name: "p:commit", arguments: "" }, undefined, undefined, undefined]);
+  });
+
+  it("part13/vscode cannot lose their names to files of a workspace or to plugins", () => {
+    const kindOf = (name: string) => startWith({ name, arguments: "x" }, [{ name: "undo", kind: "command", plugin: ".claude" }, { name: "clear", kind: "skill", plugin: ".claude" }, { name: "review", kind: "command", plugin: ".claude" }], [operation("undo"), operation("review"), operation("compile"), operation("ask", { kind: "query" })]).kind;
+    assert.deepEqual(["undo", "clear", "review", "compile", "ask"].map(kindOf), ["own", "own", "sent", "operation", "unknown"]);
   });
 
   it("take JSON, or the value of the only text argument", () => {
