@@ -132,13 +132,13 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
     show();
   });
   daemon.onServerEvent((news) => void (news.type === "session/deleted" && news.sessionId !== undefined && seen.forget(news.sessionId)));
+  sessions.onChange(() => sessions.list.forEach(({ sessionId, seq }) => chats.visible(sessionId) && seen.mark(sessionId, seq))); // before they are drawn
   sessions.onChange(show);
   config.onChange(show);
-  sessions.onChange(() => sessions.list.forEach(({ sessionId, seq }) => chats.visible(sessionId) && seen.mark(sessionId, seq))); // in front of the user
   chats.onChange((chat) => {
     const { view: state, id } = chat.followed;
     if (state && chat.visible) {
-      seen.mark(id, state.seq);
+      void (seen.mark(id, state.seq) && redraw.request());
     }
     void vscode.commands.executeCommand("setContext", "lashd.hasChat", chats.size > 0);
     questions.update();

@@ -11,12 +11,14 @@ export class ReadState {
     this.readSeqs = { ...memento.get<Record<SessionID, Seq>>(key) };
   }
 
-  /** mark records that the events up to seq were shown. */
-  mark(id: SessionID, seq: Seq): void {
-    if ((this.readSeqs[id] ?? -1) < seq) {
+  /** mark records that the events up to seq were shown, and reports whether some of them are new. */
+  mark(id: SessionID, seq: Seq): boolean {
+    const isNew = (this.readSeqs[id] ?? -1) < seq;
+    if (isNew) {
       this.readSeqs[id] = seq;
       void this.memento.update(key, this.readSeqs);
     }
+    return isNew;
   }
 
   /** forget removes a deleted session. */
