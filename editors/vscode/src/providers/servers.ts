@@ -17,16 +17,17 @@ export async function addServer(call: Call, taken: string[]): Promise<Added | un
     return undefined;
   }
   const provider: Provider = { name, title: name, pasted: true };
-  const address = await askAddress(provider, "Its API is that of OpenAI (Chat Completions). The address usually ends in /v1.");
-  return address === undefined ? undefined : addKey(provider, address, call);
+  const address = await askAddress(provider, { prompt: "Its API is that of OpenAI (Chat Completions). The address usually ends in /v1.", at: 2 });
+  return address === undefined ? undefined : addKey(provider, address, call, 3);
 }
 
 async function askName(taken: string[]): Promise<string | undefined> {
   let name: string | undefined;
   await askText({
     step: "another server, name",
+    at: 1,
     prompt: "Choose a name. The models of the server are then named NAME/MODEL.",
-    placeholder: "work",
+    placeholder: "For example: work",
     waiting: "",
     check: (text) => nameProblem(text.trim(), taken),
     accept: (text) => Promise.resolve(void (name = text)),
@@ -34,8 +35,8 @@ async function askName(taken: string[]): Promise<string | undefined> {
   return name;
 }
 
-/** addKey asks for the key of a server at an address, which can need none. */
-async function addKey(provider: Provider, address: string, call: Call): Promise<Added | undefined> {
+/** addKey asks for the key of a server at an address, which can need none. at is the number of the step. */
+async function addKey(provider: Provider, address: string, call: Call, at?: number): Promise<Added | undefined> {
   const { name } = provider;
   let restart = false;
   const stored = await askKey(provider, async (key, untested, token) => {
@@ -48,7 +49,7 @@ async function addKey(provider: Provider, address: string, call: Call): Promise<
     }
     restart = result.restart ?? false;
     return { restart };
-  }, { optional: true });
+  }, { optional: true, at });
   return stored && { provider: { ...provider, baseUrl: address }, restart: stored.restart ?? restart };
 }
 
@@ -86,7 +87,7 @@ export async function chooseModel(provider: Provider, ids: string[]): Promise<st
   await askText({
     step: `${provider.title}, model`,
     prompt: "The server lists no models now. Enter the id of one, as its documentation names it.",
-    placeholder: "llama-3.3-70b",
+    placeholder: "For example: llama-3.3-70b",
     waiting: "",
     check: () => "",
     accept: (text) => Promise.resolve(void (id = text)),

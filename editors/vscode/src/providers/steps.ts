@@ -70,6 +70,8 @@ interface Field {
   /** what the form does; default the set-up of a provider */
   title?: string;
   step: string;
+  /** number of the step among those that add a server; absent: it is a form of its own */
+  at?: number;
   prompt: string;
   placeholder: string;
   /** in place of the prompt while accept runs */
@@ -91,10 +93,13 @@ interface Field {
   accept: (value: string, token: vscode.CancellationToken) => Promise<unknown>;
 }
 
+/** The number of steps that add a server: its name, its address and its key. */
+const stepsOfServer = 3;
+
 /** askText shows a field until its value is accepted. It reports whether that happened. */
 export function askText(field: Field): Promise<boolean> {
-  const { title: form = title, step, prompt, placeholder, value = "", password = false, buttons = [], arrives, onButton, check } = field;
-  const box = Object.assign(vscode.window.createInputBox(), { title: `${form}: ${step}`, prompt, placeholder, value, password, buttons, ignoreFocusOut: true });
+  const { title: form = title, step, at, prompt, placeholder, value = "", password = false, buttons = [], arrives, onButton, check } = field;
+  const box = Object.assign(vscode.window.createInputBox(), { title: `${form}: ${step}`, prompt, placeholder, value, password, buttons, ignoreFocusOut: true, step: at, totalSteps: at && stepsOfServer });
   const leaving = new vscode.CancellationTokenSource();
   return new Promise((resolve) => {
     const send = (_: unknown) => void submit(box, field, leaving.token).then((done) => done && (resolve(true), box.hide()));
@@ -130,10 +135,11 @@ async function submit(box: vscode.InputBox, { prompt, waiting, optional = false,
 }
 
 /** askAddress asks for the address of a provider, and returns undefined if the user cancels. */
-export async function askAddress({ title: name, baseUrl, baseUrlForm = "https://HOST/v1" }: Provider, prompt = "lashd writes the address into config.toml."): Promise<string | undefined> {
+export async function askAddress({ title: name, baseUrl, baseUrlForm = "https://HOST/v1" }: Provider, { prompt = "lashd writes the address into config.toml.", at = undefined as number | undefined } = {}): Promise<string | undefined> {
   let address: string | undefined;
   await askText({
     step: `${name}, address`,
+    at,
     prompt,
     placeholder: baseUrlForm,
     waiting: "",
@@ -148,11 +154,12 @@ export async function askAddress({ title: name, baseUrl, baseUrlForm = "https://
 type StoreKey = (key: string, untested: boolean, token: vscode.CancellationToken) => Promise<StoredKey>;
 
 /** askKey asks for a key, masked, until store accepts one. If the test of a key gets no answer, the user can store the key without a test. It returns undefined if the user cancels. */
-export async function askKey({ title: name, keysAt }: Provider, store: StoreKey, { optional = false } = {}): Promise<StoredKey | undefined> {
+export async function askKey({ title: name, keysAt }: Provider, store: StoreKey, { optional = false, at = undefined as number | undefined } = {}): Promise<StoredKey | undefined> {
   let stored: StoredKey | undefined;
   let test = true;
   await askText({
     step: `${name}, API key`,
+    at,
     prompt: `${optional ? "Leave it empty if the server needs no key. " : ""}lashd tests the key with one call, then stores it in the system's keyring or in a file that only you can read.`,
     placeholder: "Paste your API key",
     waiting: "Testing with one call\u2026 Escape cancels it and stores nothing.",

@@ -170,13 +170,13 @@ describe("part13/vscode the set-up of providers", function () {
     await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "Another server" }).waitFor();
     await code.page.keyboard.type("compatible"); // as other extensions name it
     await code.choose("Another server");
-    await step("another server, name");
+    await step("another server, name (1/3)");
     await enter("vllm");
     await message("vllm is the name of another provider.");
     await enter("acme");
-    await step("acme, address");
+    await step("acme, address (2/3)");
     await enter(gatewayAt);
-    await step("acme, API key");
+    await step("acme, API key (3/3)");
     await code.page.keyboard.press("Enter");
     await message("This server wants a key.");
     await enter("sk-wrong");
