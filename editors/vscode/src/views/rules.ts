@@ -18,13 +18,17 @@ export async function showRules(daemon: Daemon, place: Place): Promise<void> {
   pick.title = "Approval rules";
   pick.placeholder = "If several rules match a call, deny wins, then ask, then allow";
   pick.matchOnDescription = true;
+  const remove = async (rule: ListedRule) => {
+    await daemon.change("rule/remove", { ruleId: rule.ruleId ?? "", ...("sessionId" in place && place) });
+    void vscode.window.showInformationMessage(...shownWhole(`lashd: removed the rule: ${ruleText(rule)}`));
+  };
   const load = async () => {
     pick.busy = true;
     const { data, problems = [] } = await daemon.call("rule/list", place);
     pick.items = [
       { label: "$(add) Add a rule\u2026", run: () => addRule(daemon, place) },
       { label: "$(beaker) Try a command\u2026", run: () => tryCommand(daemon, place) },
-      ...ruleGroups(data).flatMap(({ title, rules }): RuleItem[] => [{ label: title, kind: vscode.QuickPickItemKind.Separator }, ...rules.map(ruleItem)]),
+      ...ruleGroups(data).flatMap(({ title, rules }): RuleItem[] => [{ label: title, kind: vscode.QuickPickItemKind.Separator }, ...rules.map((rule) => ruleItem(rule, () => askRemoval(rule, remove)))]),
       ...problems.map((problem): RuleItem => ({ label: `$(warning) ${labelText(problem)}` })),
     ];
     pick.busy = false;
@@ -35,7 +39,7 @@ export async function showRules(daemon: Daemon, place: Place): Promise<void> {
   });
   pick.onDidTriggerItemButton(async ({ item }) => {
     try {
-      await daemon.change("rule/remove", { ruleId: item.rule?.ruleId ?? "", ...("sessionId" in place && place) });
+      await (item.rule && remove(item.rule));
       await load();
     } catch (error) {
       void vscode.window.showErrorMessage(...shownWhole(`lashd: ${error instanceof Error ? error.message : String(error)}`));
@@ -52,8 +56,16 @@ export async function showRules(daemon: Daemon, place: Place): Promise<void> {
   }
 }
 
-function ruleItem(rule: ListedRule): RuleItem {
-  return { label: labelText(ruleText(rule)), description: labelText(ruleNote(rule)), rule, buttons: rule.ruleId ? [trash] : [] };
+function ruleItem(rule: ListedRule, chosen: () => Promise<void>): RuleItem {
+  const item = { label: labelText(ruleText(rule)), description: labelText(ruleNote(rule)), rule };
+  return rule.ruleId ? { ...item, buttons: [trash], run: chosen } : item;
+}
+
+/** askRemoval removes a rule that the user has chosen after the user confirms it. */
+async function askRemoval(rule: ListedRule, remove: (rule: ListedRule) => Promise<void>): Promise<void> {
+  const items = [{ label: "$(trash) Remove this rule", removes: true }, { label: "$(close) Keep it", removes: false }];
+  const picked = await vscode.window.showQuickPick(items, { title: `${ruleText(rule)} (${ruleNote(rule)})` });
+  await (picked?.removes && remove(rule));
 }
 
 /** addRule asks for a rule and where it applies. */

@@ -128,7 +128,14 @@ export class ApprovalAnswers {
       this.asked.send({ choice, ...(index !== undefined && { width: index }) });
     };
     const title = choice === "allowSession" ? "Allow for the rest of this session:" : "Always allow in this workspace:";
-    this.fill(button("Allow", send, { class: "first", disabled: this.asked.disabled }), this.back());
+    const allow = button("Allow", send, { class: "first", disabled: this.asked.disabled });
+    this.fill(allow, this.back());
+    const [only, ...others] = all;
+    if (only && others.length === 0) {
+      this.element.prepend(h("p", { class: "facts" }, h("b", {}, title), ` ${only.text}. `, onlyExact(this.decision)));
+      allow.focus();
+      return;
+    }
     this.element.prepend(h("div", { class: "widths", role: "radiogroup", label: title }, h("b", {}, title), ...inputs.map((input, index) => h("label", {}, input, all[index]?.text))));
     inputs[0]?.focus();
   }
@@ -177,4 +184,9 @@ export class ApprovalAnswers {
     this.element.prepend(h("small", {}, label), input, wrong);
     input.focus();
   }
+}
+
+/** onlyExact says why a lasting answer covers no more than one command; "" for other calls. */
+function onlyExact({ detail }: Decision): string {
+  return detail?.command ? "Wider rules are offered only for programs that do one job, such as npm test. You can write others with lashd: Rules." : "";
 }

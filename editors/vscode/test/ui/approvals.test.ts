@@ -238,6 +238,7 @@ describe("part/11 approvals in a real VS Code", function () {
     await row.locator(".codicon-trash").click();
     await row.waitFor({ state: "detached" });
     assert.ok(!rules().includes("workspace allow x.test"), rules().join("\n"));
+    await code.page.getByText("lashd: removed the rule: allow host x.test").first().waitFor();
     await code.page.keyboard.press("Escape");
   });
 });

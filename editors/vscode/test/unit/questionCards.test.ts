@@ -85,6 +85,15 @@ describe("part/11 questions of a chat", () => {
     assert.deepEqual(card.posted, [{ ...answer, choice: "allowAlways", width: 0 }, { ...answer, choice: "allowOnce", args: { command: "npm run check" } }, { ...answer, choice: "reject", reason: "use make" }]);
   });
 
+  it("part13/vscode need no choice if a lasting answer can only cover the same command, and say why", () => {
+    const card = opened(approval({ command: { command: "node test.js", dir: "/work" }, why, editable: true }, "shell", { command: "node test.js" }));
+    card.click("Always allow");
+    assert.equal(card.place.querySelector("input"), null);
+    assert.match(card.place.textContent ?? "", /Always allow in this workspace: exactly this call\. Wider rules are offered only for programs that do one job/);
+    card.click("Allow");
+    assert.deepEqual(card.posted, [{ type: "answer", decisionId: "dec_1", choice: "allowAlways" }]);
+  });
+
   it("part/11 show a diff whose changes can be taken or left", () => {
     const hunk = (start: number) => ({ oldStart: start, oldLines: 1, newStart: start, newLines: 1, text: "-old\n+new\n" });
     const card = opened(approval({ files: [{ path: "a.txt", kind: "change", added: 2, removed: 2, hunks: [hunk(1), hunk(9)] }], why, editable: true }, "edit", { path: "a.txt" }));
