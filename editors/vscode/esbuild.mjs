@@ -24,7 +24,7 @@ await build({
   target: "es2022",
   loader: { ".ttf": "file" },
   assetNames: "[name]",
-  entryPoints: [{ in: "src/webview/main.ts", out: "webview" }, { in: "src/webview/style.css", out: "webview" }],
+  entryPoints: [{ in: "src/webview/main.ts", out: "webview" }, { in: "src/webview/newChat.ts", out: "newChat" }, { in: "src/webview/style.css", out: "webview" }],
 });
 if (process.argv.includes("--tests")) {
   const entryPoints = ["test/unit", "test/live", "test/ui", "test/pictures", "test/host"].flatMap(testsOf);

@@ -47,7 +47,7 @@ export function sessionCommands(parts: CommandContext): Commands {
     newSession: () => newSession(parts, false),
     newSessionWith: () => newSession(parts, true),
     clearSession: () => newSession(parts, false, "here"),
-    newSessionInSideBar: () => newSession(parts, false, "sideBar"),
+    newSessionInSideBar: (_: undefined, text?: unknown) => newSession(parts, false, "sideBar", typeof text === "string" ? text : ""),
     openSession: (target: Target, nodeId?: unknown) => change((id) => Promise.resolve(typeof nodeId === "string" ? chats.give(id, { type: "goTo", nodeId }) : chats.show(id)))(target),
     openInSideBar: change((id) => chats.keepIn(id, "sideBar")),
     openInEditor: change((id) => chats.keepIn(id, "editor")),
@@ -100,9 +100,10 @@ function idOf(target: Target, chats: Chats): SessionID | undefined {
 
 /**
  * newSession shows a session without messages: an open one, or a new one. askDriver lets the user choose the driver, whatever the settings
- * say. Without a place the chat is where the user wants new chats; "here" is the place of the active chat, with its folder and driver.
+ * say. Without a place the chat is where the user wants new chats; "here" is the place of the active chat, with its folder and driver. The chat
+ * sends a text at once.
  */
-async function newSession({ daemon, chats, offerModel }: CommandContext, askDriver: boolean, place?: "sideBar" | "here") {
+async function newSession({ daemon, chats, offerModel }: CommandContext, askDriver: boolean, place?: "sideBar" | "here", text = "") {
   const old = place === "here" ? chats.active : undefined;
   const { session } = old?.followed.view ?? {};
   const cwd = session?.cwd ?? (await folder())?.uri.fsPath;
@@ -118,7 +119,10 @@ async function newSession({ daemon, chats, offerModel }: CommandContext, askDriv
   }
   const create = async () => (await daemon.change("session/new", { cwd, ...driver })).sessionId;
   try {
-    await (old ? chats.replace(old, cwd, driver, create) : chats.showNew(cwd, driver, create, place === "sideBar" ? place : undefined));
+    const id = await (old ? chats.replace(old, cwd, driver, create) : chats.showNew(cwd, driver, create, place === "sideBar" ? place : undefined));
+    if (id !== undefined && text !== "") {
+      chats.give(id, { type: "draft", text, replace: true, send: true });
+    }
   } catch (error) {
     if (kindOf(error) !== "modelNotFound") {
       throw error;

@@ -27,12 +27,12 @@ export class Chats implements vscode.WebviewPanelSerializer {
   private moving?: SessionID; // the session whose chat gets another place
 
   constructor(private readonly context: Omit<Context, "used" | "say">, private readonly state: vscode.Memento) {
-    this.side = new SideChat(state, (id, surface) => this.add(id, surface));
+    this.side = new SideChat(state, context.extensionUri, (id, surface) => this.add(id, surface));
     this.unused = new UnusedSessions(context.daemon, state, context.log);
   }
 
-  /** showNew shows a session without messages in a place: an open one, or the one that create creates. */
-  async showNew(cwd: string, driver: { driver?: string }, create: () => Promise<SessionID>, place?: Place): Promise<void> {
+  /** showNew shows a session without messages in a place, and returns it: an open one, or the one that create creates. */
+  async showNew(cwd: string, driver: { driver?: string }, create: () => Promise<SessionID>, place?: Place): Promise<SessionID> {
     const views = new Map([...this.open].map(([id, chat]) => [id, chat.followed.view]));
     let id = this.unused.find({ cwd, ...driver }, views);
     if (id === undefined) {
@@ -40,6 +40,7 @@ export class Chats implements vscode.WebviewPanelSerializer {
       this.unused.add(id, { cwd, ...driver });
     }
     await (place && (!this.open.has(id) || place !== this.placeOf(id)) ? this.move(id, place) : this.show(id));
+    return id;
   }
 
   /** replace shows a session without messages in the place of a chat, whose session stays in the list. */

@@ -117,8 +117,8 @@ export type ToWebview =
   | { type: "goTo"; nodeId: NodeID }
   /** a compaction has ended */
   | { type: "compacted"; ok: boolean }
-  /** text to add to the input; replace removes the present text first */
-  | { type: "draft"; text: string; replace?: boolean }
+  /** text to add to the input; replace removes the present text first, send sends the input */
+  | { type: "draft"; text: string; replace?: boolean; send?: boolean }
   | { type: "undraft"; text: string } // the turn with this input is back
   | { type: "sent"; ok: boolean }
   /** says something above the input, until the user closes it or chooses a button */

@@ -7,3 +7,9 @@ export const pageBody = `<header id="head"></header>
 <section id="compaction" aria-label="Compaction" aria-live="polite" hidden></section>
 <section id="context" aria-label="Context window" hidden></section>
 <footer id="composer"></footer>`;
+
+/** newChatBody returns what the page of an input that starts a session contains. */
+export const newChatBody = (sendOnEnter: boolean) => `<main id="scroller"><section id="welcome"><h1>New session</h1>
+<p>The agent works with the files of this folder and runs commands. You can undo each turn.</p>
+<p><a href="command:lashd.findSession">Find a session\u2026</a></p></section></main>
+<footer id="composer" data-enter="${sendOnEnter}"></footer>`;

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { SessionID } from "../protocol";
+import { newChatPage } from "./page";
 import type { Surface } from "./surface";
 
 /** The id of the view in the side bar. */
@@ -8,14 +9,14 @@ export const viewId = "lashd.chatView";
 /** The key of the session that the view shows, in the state of the workspace. */
 const shownKey = "lashd.sideChat";
 
-/** SideChat is the view in the side bar. It shows the chat of one session at a time, or what to do without one. */
+/** SideChat is the view in the side bar. It shows the chat of one session at a time, or an input that starts one. */
 export class SideChat implements vscode.WebviewViewProvider {
   private view?: vscode.WebviewView;
   private chat?: ViewSurface;
   private id?: SessionID;
 
   /** add opens the chat of a session in a place. */
-  constructor(private readonly state: vscode.Memento, private readonly add: (id: SessionID, surface: Surface) => void) {
+  constructor(private readonly state: vscode.Memento, private readonly extensionUri: vscode.Uri, private readonly add: (id: SessionID, surface: Surface) => void) {
     this.id = state.get(shownKey);
   }
 
@@ -31,6 +32,7 @@ export class SideChat implements vscode.WebviewViewProvider {
 
   resolveWebviewView(view: vscode.WebviewView): void {
     this.view = view;
+    view.webview.onDidReceiveMessage((message: { type: string; text?: string }) => void (message.type === "start" && this.start(view, message.text ?? "")));
     view.onDidDispose(() => {
       this.chat?.leave();
       this.view = this.chat = undefined;
@@ -58,11 +60,17 @@ export class SideChat implements vscode.WebviewViewProvider {
   }
 
   private showEmpty(view: vscode.WebviewView) {
-    const commands = { newSessionInSideBar: "New session", findSession: "Find a session\u2026" };
     view.title = "Chat";
-    view.webview.options = { enableCommandUris: Object.keys(commands).map((name) => `lashd.${name}`) };
-    const links = Object.entries(commands).map(([name, title]) => `<p><a href="command:lashd.${name}">${title}</a></p>`).join("");
-    view.webview.html = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'"><title>lashd</title></head><body><p>No session is open here.</p>${links}</body></html>`;
+    view.webview.options = { enableScripts: true, enableCommandUris: ["lashd.findSession"], localResourceRoots: [vscode.Uri.joinPath(this.extensionUri, "dist")] };
+    view.webview.html = newChatPage(view.webview, this.extensionUri);
+  }
+
+  /** start starts a session with the input of the empty view. The input stays there if no session is started. */
+  private async start(view: vscode.WebviewView, text: string) {
+    await vscode.commands.executeCommand("lashd.newSessionInSideBar", undefined, text);
+    if (!this.chat) {
+      void view.webview.postMessage({ type: "sent", ok: false });
+    }
   }
 }
 

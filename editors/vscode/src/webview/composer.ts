@@ -28,6 +28,7 @@ export class Composer {
   private spec: ModelSpec = { provider: "", id: "" };
   private running = false;
   private sending = false;
+  private due = false; // the draft is sent as soon as it can be
   private connected = false;
 
   /** meter is shown beside the settings; failed shows an error. */
@@ -112,6 +113,12 @@ export class Composer {
       this.history.reset();
       this.suggestions.update();
     }
+    this.changed();
+  }
+
+  /** sendSoon sends the draft as soon as the page is connected and its files are stored. */
+  sendSoon(): void {
+    this.due = true;
     this.changed();
   }
 
@@ -237,6 +244,10 @@ export class Composer {
     const problem = this.files.problem(this.spec);
     if (problem !== this.problem.textContent) {
       this.problem.textContent = problem;
+    }
+    if (this.due && !blocked) {
+      this.due = false;
+      this.submit("queue");
     }
   }
 }

@@ -120,6 +120,9 @@ function receive(message: ToWebview) {
       break;
     case "draft":
       composer[message.replace ? "setText" : "restoreText"](message.text);
+      if (message.send) {
+        composer.sendSoon();
+      }
       return;
     case "undraft":
       composer.dropText(message.text);

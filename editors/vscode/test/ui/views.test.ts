@@ -1,10 +1,26 @@
 import { strict as assert } from "node:assert";
+import type { SessionListResult } from "../../src/protocol";
 import { until } from "./browser";
 import { goals } from "./goals";
+import { chatIn } from "./parts";
 
 /** Goals of a user who finds, forks and drops. FLOWS=all runs them. */
 describe("part/13 views and places in a real VS Code", function () {
   const code = goals(this);
+
+  it("part13/vscode starts a session with the first input in an empty side bar, and stores none before", async () => {
+    const sessions = () => code.call<SessionListResult>("session/list", {}).data.map(({ turnIndex }) => turnIndex);
+    await code.run("View: Toggle Secondary Side Bar Visibility");
+    const field = (await chatIn(code.page, "auxiliarybar")).locator("#composer textarea");
+    await field.fill("hi");
+    await code.shot("empty-side-bar");
+    assert.deepEqual(sessions(), []);
+    await field.press("Enter");
+    await code.answered("Hello!");
+    assert.deepEqual(sessions(), [1]);
+    assert.equal(await code.page.locator(".tab").count(), 0);
+    await code.page.keyboard.press("Control+Alt+b"); // close the side bar
+  });
 
   it("opens a session that the search found at the message that matches", async () => {
     await code.ask("a first input\nwith the word zebra");
