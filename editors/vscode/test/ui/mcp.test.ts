@@ -73,14 +73,15 @@ describe("part13/vscode MCP servers", function () {
   });
 
   it("restarts a server, and shows its log", async () => {
-    const before = server.authorized;
+    const before = server.begun;
     await code.run("lashd: MCP Servers...");
     await row("docs").filter({ hasText: "ready, signed in" }).waitFor();
     await press("docs", "Restart it");
-    await until(() => server.authorized > before); // it asks the server again
+    await until(() => server.begun > before);
     await row("docs").filter({ hasText: "ready, signed in" }).waitFor();
     await press("docs", "Show the log");
     await code.page.locator(".tab.active", { hasText: ".log" }).waitFor();
+    await code.page.locator(".monaco-editor .view-line", { hasText: /^(The.log.is.empty\.|\d{4}-\d\d-\d\dT.*)$/ }).first().waitFor();
   });
 
   it("part13/6 shows the host of a page that a server requires, and opens the page if the user agrees", async () => {

@@ -7,6 +7,8 @@ const values: Record<string, string[]> = { file: ["src/one.txt", "src/two.txt"],
 export class McpServer {
   /** requests with a token of a login */
   authorized = 0;
+  /** times that a client has connected */
+  begun = 0;
   /** visits of the page that its tool requires */
   visits = 0;
 
@@ -73,6 +75,7 @@ export class McpServer {
       const elicitations = [{ mode: "url", elicitationId: "bill", url: `${this.origin}/bill?id=7`, message: "Pay the bill." }];
       return json({ jsonrpc: "2.0", id, error: { code: -32042, message: "a page is required", data: { elicitations } } });
     }
+    this.begun += Number(method === "initialize");
     const { name = "", value = "" } = params?.argument ?? {};
     const results: Record<string, object> = {
       initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} }, serverInfo: { name: "docs-server", version: "1" } },
