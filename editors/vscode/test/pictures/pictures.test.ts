@@ -109,7 +109,7 @@ describe("pictures", function () {
     await code.chat.locator(".queued").nth(1).waitFor();
     await code.page.screenshot({ path: join(images, "vscode-queue.png") }); // the answer grows
     await code.chat.getByRole("button", { name: "Stop" }).click();
-    await code.chat.locator(".agentMessage", { hasText: "Done." }).first().waitFor(); // of the input that waited
+    await code.chat.locator(".row.end", { hasText: "Stopped." }).waitFor();
     await code.run("View: Close All Editors"); // the page of a chat can take the focus from the list
     await code.run("lashd: Find Session...");
     await code.page.locator(".quick-input-widget:visible input.input").fill("prices");

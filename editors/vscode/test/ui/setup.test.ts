@@ -35,6 +35,7 @@ describe("part13/vscode the set-up of providers", function () {
   beforeEach(() => code.run("Notifications: Clear All Notifications"));
   afterEach(async function () {
     await code.shot(`${this.currentTest?.state ?? "none"} ${this.currentTest?.title ?? ""}`);
+    await code.page.keyboard.press("Escape"); // a step that a failed test left open
   });
   after(async () => {
     server.close();
