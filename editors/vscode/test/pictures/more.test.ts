@@ -121,7 +121,9 @@ describe("more pictures", function () {
     await pastePicture(code.field, "mockup.png");
     await code.chat.locator(".chip").nth(2).waitFor();
     await code.field.fill("Change the page of the cart as in the mockup.");
+    await code.field.dispatchEvent("dragover"); // another file is on its way
     await camera.picture("drop");
+    await code.field.dispatchEvent("drop");
     await code.field.fill("");
   });
 
