@@ -186,7 +186,7 @@ function begin(context: vscode.ExtensionContext, side: TrustView): void {
     vscode.window.onDidChangeWindowState(({ focused }) => void (focused && setup.update(true).catch(() => undefined))), // the user may have run lash login
     { dispose: () => daemon.close() },
     { dispose: () => questions.close() },
-    vscode.window.tabGroups.onDidChangeTabs(() => questions.update()),
+    vscode.window.tabGroups.onDidChangeTabs(() => (questions.update(), setup.showContexts())),
     redraw,
   );
   void unpackBundled(context, log).then((dir) => {

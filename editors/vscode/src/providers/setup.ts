@@ -7,6 +7,7 @@ import { defaultEntries } from "../model/models";
 import type { Provider } from "../model/providers";
 import type { ModelInfo } from "../protocol";
 import { shownWhole } from "../toasts";
+import { hasPage } from "../views/tabs";
 import { logIn, type Call } from "./login";
 import { addServer, chooseModel, moveServer, type Added } from "./servers";
 import { askAddress, askKey, chooseProvider, chooseStored, title } from "./steps";
@@ -51,7 +52,12 @@ export class Setup {
       return;
     }
     this.known = (await daemon.call("model/list", {})).data.length > 0;
-    const contexts = { noModel: !this.known, hasModel: this.known && !this.context.inDemo() };
+    this.showContexts();
+  }
+
+  /** showContexts sets the contexts. VS Code completes a step of a walkthrough only if its context becomes true after the walkthrough was opened. */
+  showContexts(): void {
+    const contexts = { noModel: this.known === false, hasModel: this.known === true && !this.context.inDemo() && hasPage() };
     Object.entries(contexts).forEach(([name, on]) => void vscode.commands.executeCommand("setContext", `lashd.${name}`, on));
   }
 

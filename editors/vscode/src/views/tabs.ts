@@ -5,6 +5,11 @@ export function tabs(): vscode.Tab[] {
   return vscode.window.tabGroups.all.flatMap((group) => group.tabs);
 }
 
+/** hasPage reports whether a page of VS Code itself is open, such as a walkthrough. */
+export function hasPage(): boolean {
+  return tabs().some(({ input }) => input === undefined);
+}
+
 /** uriOf returns the document of a tab; of a comparison, the changed one. */
 export function uriOf(tab: vscode.Tab | undefined): vscode.Uri | undefined {
   const input = tab?.input;
