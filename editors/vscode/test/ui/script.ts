@@ -3,6 +3,9 @@ export const story = "Once upon a time, a small daemon promised that everything 
 /** sample is code in which the words, texts, numbers and comments have colors of their own. */
 export const sample = '// adds\nconst greeting = "hi";\nfunction add(a, b) {\n  return a + b * 12;\n}\n';
 
+/** models are the names of the scripted model. Only the first has a price, a context window and efforts, and only it takes images. */
+export const models = 'models = [{id = "scripted", price = {input = 2.0, output = 10.0}, context_window = 20000, efforts = ["low", "high"]}, {id = "careful", inputs = ["text"]}]\n';
+
 /** script contains the replies of the scripted model. */
 export const script = {
   models: ["demo"],

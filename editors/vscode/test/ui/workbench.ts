@@ -9,6 +9,7 @@ import type { SessionListResult } from "../../src/protocol";
 import { launch, need, patienceMs } from "./browser";
 import { answers, codeServer } from "./codeServer";
 import { freePort, withoutKeys } from "./machine";
+import { models } from "./script";
 
 /** Options change the defaults of a workbench. */
 export interface Options {
@@ -25,9 +26,6 @@ export interface Options {
   /** the user has not trusted the folder yet */
   restricted?: boolean;
 }
-
-/** models are the names of the scripted model. Only the first has a price, a context window and efforts, and only it takes images. */
-const models = 'models = [{id = "scripted", price = {input = 2.0, output = 10.0}, context_window = 20000, efforts = ["low", "high"]}, {id = "careful", inputs = ["text"]}]\n';
 
 /** Workbench is a real VS Code in a browser, with the installed extension and a lashd with a scripted model. */
 export class Workbench {
@@ -151,13 +149,17 @@ export class Workbench {
     await title.waitFor();
   }
 
-  /** run runs a command by its title. */
+  /** run runs a command by its title. It tries twice, because a page that appears takes the focus from the list of commands. */
   async run(title: string): Promise<void> {
+    await this.pick(title, patienceMs / 4).catch(() => this.pick(title, patienceMs));
+  }
+
+  private async pick(title: string, timeout: number) {
     await this.page.locator(".part.statusbar").click({ position: { x: 600, y: 5 } }); // take the focus from the webview
     await this.page.keyboard.press("F1");
-    await this.quickInput.fill(`>${title}`);
+    await this.quickInput.fill(`>${title}`, { timeout });
     const whole = new RegExp(`^${title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`); // one title can begin another one
-    await this.page.locator(".quick-input-list .monaco-list-row", { has: this.page.locator(".label-name", { hasText: whole }) }).first().click();
+    await this.page.locator(".quick-input-list .monaco-list-row", { has: this.page.locator(".label-name", { hasText: whole }) }).first().click({ timeout });
   }
 
   /** newSession starts a session and waits for its chat. */
@@ -171,7 +173,6 @@ export class Workbench {
   /** dialog answers the open modal dialog and returns its text. */
   async dialog(answer: string): Promise<string> {
     const dialog = this.page.locator(".monaco-dialog-box");
-    await dialog.waitFor();
     const text = await dialog.innerText();
     await dialog.getByRole("button", { name: answer, exact: true }).click();
     return text;
