@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import type { SessionListResult } from "../../src/protocol";
+import type { SessionListResult, StatusResult } from "../../src/protocol";
 import { dropFile, until } from "./browser";
 import { goals } from "./goals";
 
@@ -206,9 +206,10 @@ describe("part/13 inputs in a real VS Code", function () {
   it("restarts the daemon from the status bar, and goes on in the same chat", async () => {
     await code.ask("before the restart");
     await code.answered("Hello!");
+    const { pid } = code.call<StatusResult>("server/status", {});
     await code.status("check").click();
     await code.choose("Restart daemon");
-    await code.chat.locator("#state", { hasText: "Reconnecting" }).waitFor();
+    await until(() => code.call<StatusResult>("server/status", {}).pid !== pid);
     await until(async () => (await code.chat.locator("#state").innerText()) === "");
     await code.say("after it");
     await code.chat.locator(".agentMessage").nth(1).waitFor();

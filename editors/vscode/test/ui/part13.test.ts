@@ -160,7 +160,7 @@ describe("part/13 a real VS Code", function () {
     await code.run("View: Close All Editors");
     const asked = open().find(({ prompt }) => prompt.includes("new.txt"));
     code.call("decision/respond", { decisionId: asked?.decisionId, choice: "allowOnce", argsHash: asked?.argsHash }); // the turn ends after that
-    const toast = code.page.locator(".notification-toast", { hasText: '"write it" has finished its turn.' });
+    const toast = code.page.locator(".notification-list-item", { hasText: '"write it" has finished its turn.' }); // also in the open list of notifications
     await toast.getByRole("button", { name: "Show" }).click();
     await code.chat.locator(".agentMessage", { hasText: "Written." }).waitFor();
   });
