@@ -121,6 +121,8 @@ export type ToWebview =
   | { type: "draft"; text: string; replace?: boolean; send?: boolean }
   | { type: "undraft"; text: string } // the turn with this input is back
   | { type: "sent"; ok: boolean }
+  /** the input takes the focus */
+  | { type: "focus" }
   /** says something above the input, until the user closes it or chooses a button */
   | { type: "notice"; id: number; text: string; buttons: string[] }
   | { type: "failed"; message: string };

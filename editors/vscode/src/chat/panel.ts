@@ -50,7 +50,7 @@ export interface Context {
 }
 
 /** Given is a message to a page from outside of its chat. */
-export type Given = ToWebview & { type: "attached" | "file" | "compaction" | "draft" | "undraft" | "context" | "goTo" };
+export type Given = ToWebview & { type: "attached" | "file" | "compaction" | "draft" | "undraft" | "context" | "goTo" | "focus" };
 
 /** ChatPanel shows one session in its place. It stores only the draft; all other state comes from the daemon. */
 export class ChatPanel {
@@ -188,7 +188,8 @@ export class ChatPanel {
       return this.notices.end(message.id, message.button);
     }
     if (message.type !== "ready") {
-      return this.requests.handle(message);
+      await this.requests.handle(message);
+      return message.type === "run" && message.command.startsWith("choose") ? this.give({ type: "focus" }) : undefined; // a menu leaves the focus to the editor
     }
     this.ready = true;
     this.reset();

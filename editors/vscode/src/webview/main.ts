@@ -138,6 +138,9 @@ function receive(message: ToWebview) {
     case "notice":
       notices.show(message);
       return;
+    case "focus":
+      composer.focus();
+      return;
     case "failed":
       questions.failed();
       showFailure(message.message);

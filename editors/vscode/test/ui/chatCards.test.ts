@@ -109,6 +109,7 @@ describe("part15 cards and settings of a chat", function () {
     await reset({ decisions: [{ ...decision, call: { ...decision.call, name: "edit" }, detail: { files, why, editable: true } } as never] });
     assert.deepEqual(await chat.page.locator(".card .file label").allInnerTexts(), ["Change 1, line 3", "Change 2, line 22"]);
     await chat.page.getByRole("checkbox").nth(1).uncheck();
+    assert.equal(await chat.page.locator(".diff.left").evaluate((e) => getComputedStyle(e).whiteSpace), "pre", "a change that is left out keeps its indentation");
     assert.deepEqual(await chat.page.locator(".card .diff").evaluateAll((all) => all.map((one) => getComputedStyle(one).opacity)), ["1", "0.5"]);
   });
 

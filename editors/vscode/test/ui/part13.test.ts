@@ -123,6 +123,10 @@ describe("part/13 a real VS Code", function () {
     await (await side()).locator(".agentMessage", { hasText: "finished the story." }).waitFor();
     await code.page.locator(".part.auxiliarybar .title", { hasText: "tell a story" }).first().waitFor(); // names the session
     await code.shot("side bar");
+    await (await side()).getByRole("button", { name: /^Mode: / }).click();
+    await code.quickInput.waitFor();
+    await code.page.keyboard.press("Escape");
+    await (await side()).locator("#composer textarea:focus").waitFor(); // not the editor
     await (await side()).locator("#head h1", { hasText: /^tell a story$/ }).waitFor();
     await code.say("hi", await side());
     await (await side()).locator(".agentMessage", { hasText: "Hello!" }).waitFor();
