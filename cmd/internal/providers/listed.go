@@ -40,7 +40,7 @@ func (s *Source) listsModels(name string) bool {
 	return p.BaseURL != "" && p.Login == "" && len(knownmodels.Of(catalog(name))) == 0 && (!p.NeedKey || s.cfg.Keys.Has(name, p))
 }
 
-// idsOf asks the server of a provider for the ids of its models; none if it gives no list. What is only expected on this machine is asked as FindLocal does.
+// idsOf asks the server of a provider for the ids of its models; none if it gives no list. A server of this machine without settings gets as little time as in FindLocal.
 func (s *Source) idsOf(ctx context.Context, name string) []string {
 	p := s.providers[name]
 	if _, configured := s.cfg.Providers[name]; !configured && presets[name].Local && !s.cfg.Keys.Has(name, p) {
