@@ -14,8 +14,13 @@ export class Attachments {
   private all: Attached[] = [];
   private nextId = 1;
 
-  /** changed is called after each change; failed shows why a file cannot be attached. */
-  constructor(private readonly post: (message: FromWebview) => void, private readonly changed: () => void, private readonly failed: (message: string) => void) {}
+  /** changed is called after each change, removed for each file that the user removes; failed shows why a file cannot be attached. */
+  constructor(
+    private readonly post: (message: FromWebview) => void,
+    private readonly changed: () => void,
+    private readonly removed: (label: string) => void,
+    private readonly failed: (message: string) => void,
+  ) {}
 
   get list(): Attached[] {
     return this.all;
@@ -27,8 +32,11 @@ export class Attachments {
     this.nextId = 1 + Math.max(0, ...this.all.map(({ file }) => file?.id ?? 0));
   }
 
+  /** add attaches a text or a file. A text that is attached already stays once. */
   add(attached: Attached): void {
-    this.all.push(attached);
+    if (attached.file || !this.all.some(({ label, text, file }) => !file && label === attached.label && text === attached.text)) {
+      this.all.push(attached);
+    }
     this.changed();
   }
 
@@ -72,7 +80,7 @@ export class Attachments {
   /** chips returns an element for each attachment, with a button that removes it. */
   chips(): HTMLElement[] {
     return this.all.map((attached, at) => {
-      const remove = iconButton("close", `Remove ${attached.label}`, () => (this.all.splice(at, 1), this.changed()));
+      const remove = iconButton("close", `Remove ${attached.label}`, () => (this.all.splice(at, 1), this.removed(attached.label), this.changed()));
       const { file } = attached;
       if (!file) {
         return h("span", { class: "chip" }, attached.label, remove);

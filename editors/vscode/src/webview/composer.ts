@@ -34,7 +34,7 @@ export class Composer {
   /** meter is shown beside the settings; failed shows an error. */
   constructor(place: HTMLElement, meter: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly save: (draft: Draft) => void, failed: (message: string) => void) {
     this.settings = new SettingButtons(post, meter);
-    this.files = new Attachments(post, () => this.changed(), failed);
+    this.files = new Attachments(post, () => this.changed(), (label) => this.removeWord(`@${label}`), failed);
     this.resources = new ResourceChips(post, (word) => this.removeWord(word));
     this.field.rows = 3;
     this.field.placeholder = "Ask lashd to do something. @ attaches, / runs a command. Hold Shift to drop files here.";
@@ -152,7 +152,7 @@ export class Composer {
   }
 
   private removeWord(word: string) {
-    this.field.value = this.field.value.replace(word, "").replace(/ {2,}/g, " ").trimStart();
+    this.field.value = this.field.value.split(/(\s+)/u).filter((part) => part !== word).join("").replace(/ {2,}/g, " ").trimStart();
     this.changed();
     this.field.focus();
   }

@@ -11,7 +11,9 @@ export class ContextPanel {
   private incomplete = false;
 
   /** request asks the extension for the parts; show receives them. */
-  constructor(private readonly place: HTMLElement, private readonly request: () => void) {}
+  constructor(private readonly place: HTMLElement, private readonly request: () => void) {
+    [place, this.meter].forEach((element) => element.addEventListener("keydown", ({ key }) => key === "Escape" && !place.hidden && this.close()));
+  }
 
   /** update shows the newest state of the session. An open panel asks for its parts again when the state changes. */
   update({ context, session }: SessionView): void {
@@ -31,6 +33,11 @@ export class ContextPanel {
     this.parts = parts;
     this.incomplete = incomplete;
     this.draw();
+  }
+
+  private close() {
+    this.toggle();
+    this.meter.focus();
   }
 
   private toggle() {
@@ -53,7 +60,7 @@ export class ContextPanel {
 
   private draw() {
     const { long } = fillText(this.fill);
-    const close = iconButton("close", "Close", () => (this.toggle(), this.meter.focus()), { class: "close" });
+    const close = iconButton("close", "Close", () => this.close(), { class: "close" });
     const rows = (this.parts ?? []).map((part) => this.row(part));
     const note = this.incomplete ? [h("p", {}, "Parts of plugins are missing while a turn runs.")] : [];
     this.place.replaceChildren(
