@@ -53,6 +53,14 @@ export function nameProblem(text: string, taken: string[]): string {
   return taken.includes(text) ? `${text} is the name of another provider.` : "";
 }
 
+/** nameFor proposes a name for a server at an address: that of its domain, or "local" for an address of a machine, with a number if it is taken. */
+export function nameFor(address: string, taken: string[]): string {
+  const labels = /^https?:\/\/([^/:[]*)/.exec(address)?.[1]?.toLowerCase().split(".") ?? [];
+  const domain = /^\d+$/.test(labels.at(-1) ?? "") ? undefined : labels.at(-2);
+  const names = ["", "-2", "-3", "-4"].map((end) => `${domain ?? "local"}${end}`);
+  return names.find((name) => nameProblem(name, taken) === "") ?? "";
+}
+
 /** addressProblem says why a text cannot be an address, or returns "" if it can be one. */
 export function addressProblem(text: string, form: string): string {
   if (/[A-Z]{4,}/.test(text)) {

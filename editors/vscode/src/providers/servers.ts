@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { nameProblem, type Provider } from "../model/providers";
+import { nameFor, nameProblem, type Provider } from "../model/providers";
 import type { Call } from "./login";
 import { askAddress, askKey, askText, title } from "./steps";
 
@@ -10,24 +10,22 @@ export interface Added {
   restart: boolean;
 }
 
-/** addServer asks for the name, the address and the key of a server that lashd does not know. It returns undefined if the user cancels. */
+/** addServer asks for the address, a name and the key of a server that lashd does not know. It returns undefined if the user cancels. */
 export async function addServer(call: Call, taken: string[]): Promise<Added | undefined> {
-  const name = await askName(taken);
-  if (name === undefined) {
-    return undefined;
-  }
-  const provider: Provider = { name, title: name, pasted: true };
-  const address = await askAddress(provider, { prompt: "Its API is that of OpenAI (Chat Completions). The address usually ends in /v1.", at: 2 });
-  return address === undefined ? undefined : addKey(provider, address, call, 3);
+  const another = { name: "", title: "another server" };
+  const address = await askAddress(another, { prompt: "Its API is that of OpenAI (Chat Completions). The address usually ends in /v1.", at: 1 });
+  const name = address === undefined ? undefined : await askName(address, taken);
+  return address === undefined || name === undefined ? undefined : addKey({ name, title: name, pasted: true }, address, call, 3);
 }
 
-async function askName(taken: string[]): Promise<string | undefined> {
+async function askName(address: string, taken: string[]): Promise<string | undefined> {
   let name: string | undefined;
   await askText({
     step: "another server, name",
-    at: 1,
+    at: 2,
     prompt: "Choose a name. The models of the server are then named NAME/MODEL.",
     placeholder: "For example: work",
+    value: nameFor(address, taken),
     waiting: "",
     check: (text) => nameProblem(text.trim(), taken),
     accept: (text) => Promise.resolve(void (name = text)),

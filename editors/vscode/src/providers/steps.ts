@@ -93,7 +93,7 @@ interface Field {
   accept: (value: string, token: vscode.CancellationToken) => Promise<unknown>;
 }
 
-/** The number of steps that add a server: its name, its address and its key. */
+/** The number of steps that add a server: its address, its name and its key. */
 const stepsOfServer = 3;
 
 /** askText shows a field until its value is accepted. It reports whether that happened. */

@@ -171,12 +171,13 @@ describe("part13/vscode the set-up of providers", function () {
     await code.page.locator(".quick-input-list .monaco-list-row", { hasText: "Another server" }).waitFor();
     await code.page.keyboard.type("compatible"); // as other extensions name it
     await code.choose("Another server");
-    await step("another server, name (1/3)");
+    await step("another server, address (1/3)");
+    await enter(gatewayAt);
+    await step("another server, name (2/3)");
+    assert.equal(await code.quickInput.inputValue(), "local");
     await enter("vllm");
     await message("vllm is the name of another provider.");
     await enter("acme");
-    await step("acme, address (2/3)");
-    await enter(gatewayAt);
     await step("acme, API key (3/3)");
     await code.page.keyboard.press("Enter");
     await message("This server wants a key.");

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { addressProblem, groupsOf, keyProblem, nameProblem, stateOf, type Provider } from "../../src/model/providers";
+import { addressProblem, groupsOf, keyProblem, nameFor, nameProblem, stateOf, type Provider } from "../../src/model/providers";
 import { describeModel, effortText, modelEntries } from "../../src/model/models";
 import { selectedOf, withMark } from "../../src/model/menu";
 import type { ModelInfo } from "../../src/protocol";
@@ -82,5 +82,11 @@ describe("issue/18 the list of models", () => {
     const reasoning = { efforts: ["low", "high"], default: "low" };
     const spec = { provider: "p", id: "m" };
     assert.deepEqual([effortText(spec), effortText({ ...spec, reasoning }), effortText({ ...spec, reasoning, effort: "high" })], ["", "default (low)", "high"]);
+  });
+
+  it("takes the name of a server from its address", () => {
+    const names = ["https://llm.example.com/v1", "https://Example.com", "http://127.0.0.1:8000/v1", "http://localhost:8000", "http://[::1]:80/v1", "https://a.b_c.org/"].map((address) => nameFor(address, []));
+    assert.deepEqual(names, ["example", "example", "local", "local", "local", ""]);
+    assert.deepEqual([nameFor("https://api.acme.com/v1", ["acme", "acme-2"]), nameFor("http://localhost", ["local"])], ["acme-3", "local-2"]);
   });
 });
