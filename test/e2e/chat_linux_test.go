@@ -168,8 +168,8 @@ func TestChat(t *testing.T) {
 		w.idle()
 		s.enters("go on at length")
 		s.shows("Alpha beta")
-		w.model.Release()
 		d.kill()
+		w.model.Release() // not before, or the turn could end
 		s.shows("connecting")
 		s.shows("Alpha beta gamma delta.")
 		p := w.dial("")

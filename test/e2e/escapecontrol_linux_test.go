@@ -22,6 +22,7 @@ const unconfined = `SECRET=` + secretText + ` sleep 1000 &
 sh -c "$1" </dev/null 2>&1
 case "$1" in *left-*) sleep 0.3; before=$(cat left-*); sleep 0.3; [ "$before" = "$(cat left-*)" ] || echo out; esac
 set -- $(cat /proc/2/stat)
+while [ "$3" = R ] || [ "$3" = D ]; do sleep 0.01; set -- $(cat /proc/2/stat); done # it was about to sleep
 [ "$3${19}" = S0 ] || echo out
 `
 
