@@ -36,7 +36,7 @@ export const modes: readonly Mode[] = [
   askBeforeChanges,
   askBeforeEdits,
   editFreely,
-  { name: "Do not ask", about: () => "Asks about no tool, also of MCP servers, but before calls that leave the sandbox.", approval: "allow" },
+  { name: "Do not ask", about: () => "Asks only before calls that leave the sandbox. Calls of MCP servers run, too.", approval: "allow" },
   { name: "Deny", about: () => "Denies every tool call that no rule allows.", approval: "deny" },
 ];
 

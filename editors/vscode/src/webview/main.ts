@@ -46,7 +46,10 @@ const context = new ContextPanel(byId("context"), () => post({ type: "context" }
 const compaction = new CompactionCard(byId("compaction"), post, () => composer.focus());
 const drafts = new Drafts(api, sessionId);
 const composer = new Composer(byId("composer"), context.meter, (message) => (message.type === "stop" ? queue.stop(view) : post(message)), (draft) => drafts.store(draft, () => (view ? newestInput(view) : drafts.saved?.seen)), showFailure);
-const queue = new Queue(byId("queue"), post, (parts) => composer.restoreInput(parts));
+const queue = new Queue(byId("queue"), post, (parts) => {
+  notices.say("Taken out of the queue. It does not run until you send it again.");
+  composer.restoreInput(parts);
+});
 
 /** pageColors returns the colors around code in the theme. */
 function pageColors(): PageColors {

@@ -5,7 +5,7 @@ import type { InputPart, QueuedInput } from "../protocol";
 import { h, iconButton, redraw } from "./dom";
 import { icon } from "./icons";
 
-/** Queue shows the inputs that wait, and can put them back into the field. */
+/** Queue shows the inputs that wait, and can put them back into the field. The user can edit them there and send them again. */
 export class Queue {
   /** restore puts an input into the field. */
   constructor(private readonly place: HTMLElement, private readonly post: (message: FromWebview) => void, private readonly restore: (parts: InputPart[]) => void) {}

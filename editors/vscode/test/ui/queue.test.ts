@@ -24,6 +24,11 @@ describe("issue/6-1 the inputs that wait", function () {
     await chat.page.locator("#composer textarea").press("Escape");
     assert.deepEqual(await asked("withdraw", "stop"), [...["inp_2", "inp_4", "inp_5"].map((inputId) => ({ type: "withdraw", inputId })), { type: "stop" }]);
     assert.equal(await chat.page.locator("#composer textarea").inputValue(), "draft\nfirst\nsteered\nlast");
+    const said = chat.page.getByRole("status").filter({ hasText: "Taken out of the queue. It does not run until you send it again." });
+    await said.waitFor();
+    await chat.page.keyboard.press("Enter");
+    await tell({ type: "sent", ok: true });
+    await said.waitFor({ state: "detached" });
   });
 
   it("part/13 removes a queued input with one press, also while an answer grows between press and release", async () => {
