@@ -55,7 +55,7 @@ describe("part13/7 new sessions, compaction and instructions in a real VS Code",
     await code.ask("hi");
     await code.answered("Hello!");
     await code.run("lashd: Compact History...");
-    await code.toast("There is nothing to compact: the history has about").waitFor();
+    await code.chat.locator(".notice", { hasText: "There is nothing to compact: the history has about" }).waitFor();
   });
 
   it("lists the instructions of the model, opens one, and adds a line to the user's own", async () => {

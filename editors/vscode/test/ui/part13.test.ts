@@ -145,9 +145,9 @@ describe("part/13 a real VS Code", function () {
     await code.run("lashd: Open Chat in Editor Area");
     await tab.waitFor();
     await (await chatIn(code.page, "editor")).locator(".agentMessage", { hasText: "Hello!" }).waitFor(); // its page takes the focus before that
-    await (await side()).getByRole("link", { name: "New session" }).click();
-    await (await side()).locator("#welcome:visible").waitFor();
-    await code.say("hi beside the code", await side());
+    const field = (await side()).locator("#composer textarea"); // of no session yet
+    await field.fill("hi beside the code");
+    await field.press("Enter");
     await (await side()).locator(".agentMessage", { hasText: "Hello!" }).waitFor();
     assert.deepEqual(await code.page.locator(".tab").allInnerTexts().then((all) => all.map((text) => text.trim())), ["tell a story"]);
     await code.run("View: Close All Editors");

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { SessionListResult } from "../../src/protocol";
 import { until } from "./browser";
 import { goals } from "./goals";
+import { chatIn } from "./parts";
 
 /** Commands that users of other agents type. FLOWS=all runs them. */
 describe("part/13 commands of the chat in a real VS Code", function () {
@@ -75,14 +76,15 @@ describe("part/13 commands of the chat in a real VS Code", function () {
   });
 
   it("acts on the chat in which it is typed, not on the active tab", async () => {
+    await code.ask("in a tab");
+    await code.answered("Hello!");
     await code.ask("in the side bar");
     await code.answered("Hello!");
     await code.run("lashd: Open Chat in Side Bar");
     await code.page.locator(".tab", { hasText: "in the side bar" }).waitFor({ state: "detached" });
     await code.answered("Hello!"); // its page takes the focus before that
-    await code.run("lashd: New Session");
-    await code.page.locator(".tab", { hasText: "New session" }).waitFor();
-    const side = code.page.frameLocator("iframe.webview.ready").first().frameLocator("#active-frame");
+    await code.page.locator(".tab.active", { hasText: "in a tab" }).waitFor();
+    const side = await chatIn(code.page, "auxiliarybar");
     const field = side.locator("#composer textarea");
     await side.locator(".agentMessage", { hasText: "Hello!" }).waitFor();
     await field.fill("/rename the one in the side bar");

@@ -180,8 +180,8 @@ export class Workbench {
 
   /** menu selects an entry of a context menu. A menu ignores a mouse button that is released in its first 100 ms. */
   async menu(of: Locator, entry: string): Promise<void> {
-    await of.click({ button: "right" });
-    await this.page.locator(".context-view .action-label", { hasText: entry }).first().click({ delay: 200 });
+    const choose = () => of.click({ button: "right" }).then(() => this.page.locator(".context-view .action-label", { hasText: entry }).first().click({ delay: 200, timeout: 5000 }));
+    await choose().catch(choose); // a change of the list closes the menu
   }
 
   /** quickInput is the field of the open quick pick or input box. */
