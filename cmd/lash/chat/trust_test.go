@@ -18,7 +18,7 @@ func TestTrustNote(t *testing.T) {
 		all  []protocol.PluginInfo
 		want string
 	}{
-		"a layout that nobody approved":         {[]protocol.PluginInfo{layout}, inert + " To review them: lash plugin trust project"},
+		"a layout that is not approved":         {[]protocol.PluginInfo{layout}, inert + " To review them: lash plugin trust project"},
 		"an approved layout":                    {[]protocol.PluginInfo{info("project", protocol.ScopeWorkspace, protocol.PluginLoaded)}, ""},
 		"another plugin of the workspace":       {[]protocol.PluginInfo{info("guard", protocol.ScopeWorkspace, protocol.PluginUntrusted)}, inert + " To review them: lash plugin trust guard"},
 		"both":                                  {[]protocol.PluginInfo{layout, info("guard", protocol.ScopeWorkspace, protocol.PluginUntrusted)}, several},

@@ -131,7 +131,7 @@ export class Chats implements vscode.WebviewPanelSerializer {
     return this.open.get(id)?.visible ?? false;
   }
 
-  /** say implements Say. */
+  /** say shows a text in the chat of a session, or in the active chat; as a notification if that chat is hidden. */
   readonly say: Say = (sessionId, text, ...buttons) => {
     const chat = sessionId === undefined ? this.active : this.open.get(sessionId);
     return chat?.visible ? chat.say(text, buttons) : vscode.window.showInformationMessage(...shownWhole(`lashd: ${text}`, ...buttons));
